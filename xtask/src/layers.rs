@@ -7,12 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates, from the bottom up, with those of ours that each may see.
-const OURS: [(&str, &[&str]); 29] = [
+const OURS: [(&str, &[&str]); 28] = [
     ("goodput-files", &[]),
     ("goodput-model", &[]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-http", &["goodput-model", "goodput-clock"]),
-    ("goodput-schedule", &["goodput-model"]),
     ("goodput-tokens", &["goodput-files"]),
     ("goodput-dataset", &["goodput-model", "goodput-files"]),
     ("goodput-workload", &["goodput-model", "goodput-files", "goodput-tokens", "goodput-dataset"]),
@@ -21,15 +20,27 @@ const OURS: [(&str, &[&str]); 29] = [
     ("goodput-record", &["goodput-model", "goodput-files"]),
     ("goodput-stats", &["goodput-model"]),
     ("goodput-observe", &["goodput-model"]),
-    ("goodput-exchange", &["goodput-model", "goodput-files", "goodput-stats"]),
     ("goodput-sim", &["goodput-model"]),
     ("goodput-mock", &["goodput-model", "goodput-clock", "goodput-files", "goodput-sim"]),
-    (
-        "goodput-engine",
-        &["goodput-model", "goodput-clock", "goodput-schedule", "goodput-workload", "goodput-wire"],
-    ),
+    ("goodput-engine", &["goodput-model", "goodput-clock", "goodput-workload", "goodput-wire"]),
     ("goodput-campaign", &["goodput-model", "goodput-stats", "goodput-sim"]),
+    (
+        "goodput-exchange",
+        &["goodput-model", "goodput-files", "goodput-record", "goodput-stats", "goodput-campaign"],
+    ),
     ("goodput-truth", &["goodput-model", "goodput-clock"]),
+    (
+        "goodput-live",
+        &[
+            "goodput-model",
+            "goodput-clock",
+            "goodput-wire",
+            "goodput-tokens",
+            "goodput-dataset",
+            "goodput-record",
+            "goodput-campaign",
+        ],
+    ),
     (
         "goodput-lab",
         &[
@@ -48,6 +59,8 @@ const OURS: [(&str, &[&str]); 29] = [
             "goodput-fleet",
             "goodput-stats",
             "goodput-campaign",
+            "goodput-exchange",
+            "goodput-live",
         ],
     ),
     ("goodput-report", &["goodput-model", "goodput-stats", "goodput-campaign"]),
@@ -63,18 +76,6 @@ const OURS: [(&str, &[&str]); 29] = [
         ],
     ),
     (
-        "goodput-live",
-        &[
-            "goodput-model",
-            "goodput-clock",
-            "goodput-wire",
-            "goodput-tokens",
-            "goodput-dataset",
-            "goodput-record",
-            "goodput-campaign",
-        ],
-    ),
-    (
         "goodput-monitor",
         &[
             "goodput-model",
@@ -85,6 +86,7 @@ const OURS: [(&str, &[&str]); 29] = [
             "goodput-stats",
             "goodput-campaign",
             "goodput-lab",
+            "goodput-live",
             "goodput-report",
         ],
     ),

@@ -18,234 +18,23 @@ struct Study {
     page: &'static str,
 }
 
-/// What studies of the statistics have in common.
-const STATS: Study =
-    Study { name: "", package: "stats", file: None, test: "", prints: "", page: "" };
+/// A line each, with the fields of a [`Study`].
+const STUDIES: &str = include_str!("study/studies.txt");
 
-/// Those of planners over many simulated runs.
-const SEARCH: Study = Study { package: "campaign", file: Some("search"), ..STATS };
-
-const STUDIES: [Study; 29] = [
-    Study {
-        name: "decisions",
-        test: "estimate::tests::decisions::decisions_study",
-        prints: "how often what is said of an SLO is wrong; RUNS=200, ONLY=\"32 slots\"",
-        page: "docs/confidence.md",
-        ..STATS
-    },
-    Study {
-        name: "stops",
-        test: "watch::tests::stops_study",
-        prints: "where `--until` ends runs, and how often the figure is then right",
-        page: "docs/confidence.md",
-        ..STATS
-    },
-    Study {
-        name: "intervals",
-        test: "estimate::tests::coverage::study",
-        prints: "how often intervals of percentiles hold the truth, by ways to make them",
-        page: "docs/design/012-intervals.md",
-        ..STATS
-    },
-    Study {
-        name: "speed-samples",
-        test: "tests::speed::ten_million_samples",
-        prints: "seconds for percentiles and intervals of ten million values",
-        page: "docs/design/012-intervals.md",
-        ..STATS
-    },
-    Study {
-        name: "speed-gaps",
-        test: "tests::speed::ten_million_gaps",
-        prints: "seconds for ten million gaps between tokens",
-        page: "docs/design/012-intervals.md",
-        ..STATS
-    },
-    Study {
-        name: "speed-run",
-        test: "tests::speed::a_million_requests",
-        prints: "seconds for everything about a run of a million requests",
-        page: "crates/stats/src/tests/speed.rs",
-        ..STATS
-    },
-    Study {
-        name: "steady",
-        test: "steady::tests::study::tables",
-        prints: "what is cut as warm-up and called drifting, by load and length; SEEDS=300",
-        page: "docs/design/013-steady-state.md",
-        ..STATS
-    },
-    Study {
-        name: "steady-audit",
-        test: "audit::study::tables",
-        prints: "the same by the rules for other tools' results; SEEDS=200",
-        page: "docs/design/013-steady-state.md",
-        ..STATS
-    },
-    Study {
-        name: "modes",
-        test: "modes::tests::rates",
-        prints: "how often a sample is said to have two groups",
-        page: "docs/design/013-steady-state.md",
-        ..STATS
-    },
-    Study {
-        name: "caveats",
-        test: "tests::clean::how_often_clean_runs_raise_a_caveat",
-        prints: "caveats of clean runs, by utilisation",
-        page: "docs/design/014-caveats.md",
-        ..STATS
-    },
-    Study {
-        name: "caveats-half-hour",
-        test: "tests::clean::how_often_clean_half_hours_raise_a_caveat",
-        prints: "the same of half an hour",
-        page: "docs/design/014-caveats.md",
-        ..STATS
-    },
-    Study {
-        name: "caveats-long",
-        test: "tests::clean::how_often_clean_runs_of_long_answers_raise_a_caveat",
-        prints: "the same with answers of 8 s",
-        page: "docs/design/014-caveats.md",
-        ..STATS
-    },
-    Study {
-        name: "looks",
-        test: "paired::tests::study::study",
-        prints: "the error over several looks, by Pocock's constant and by ours",
-        page: "docs/design/016-comparison.md",
-        ..STATS
-    },
-    Study {
-        name: "family",
-        test: "paired::tests::family::study",
-        prints: "misses and wrong words over several figures, by rule",
-        page: "docs/design/016-comparison.md",
-        ..STATS
-    },
-    Study {
-        name: "family-saved",
-        test: "paired::tests::family::study_of_saved_runs",
-        prints: "the same for saved runs",
-        page: "docs/design/016-comparison.md",
-        ..STATS
-    },
-    Study {
-        name: "family-counts",
-        test: "paired::tests::family::study_of_counts",
-        prints: "how often shares of errors are called equivalent",
-        page: "docs/design/016-comparison.md",
-        ..STATS
-    },
-    Study {
-        name: "family-price",
-        test: "paired::tests::family::price",
-        prints: "what one level for all figures costs",
-        page: "docs/design/016-comparison.md",
-        ..STATS
-    },
-    Study {
-        name: "slo",
-        test: "slo::tests::the_interval_holds_the_truth_as_often_over_many_runs",
-        prints: "how often the interval of an SLO's share holds the truth",
-        page: "docs/slo.md",
-        ..STATS
-    },
-    Study {
-        name: "repeats",
-        test: "repeats::tests::false_alarms_are_as_rare_as_promised_by_many_draws",
-        prints: "how often runs that are alike are said to differ",
-        page: "crates/stats/src/repeats/tests.rs",
-        ..STATS
-    },
-    Study {
-        name: "time-left",
-        test: "watch::tests::the_time_left_is_about_right_over_many_runs",
-        prints: "how far the time that `--until` says is left is off",
-        page: "crates/stats/src/watch/tests.rs",
-        ..STATS
-    },
-    Study {
-        name: "needed",
-        test: "estimate::tests::what_a_run_says_it_needs_is_reached_in_half_of_the_runs",
-        prints: "how often the number of requests that a run asks for is enough",
-        page: "crates/stats/src/estimate/tests.rs",
-        ..STATS
-    },
-    Study {
-        name: "probe",
-        test: "watch::probe::study::probe_study",
-        prints: "how often a point of a sweep is ended early, rightly and wrongly",
-        page: "crates/stats/src/watch/probe/decide.rs",
-        ..STATS
-    },
-    Study {
-        name: "search",
-        test: "study",
-        prints: "how often a sweep's answer is right, and what it costs; LAB_CASE=queue, \
-         LAB_EFFORT=quick, LAB_SEEDS=100, LAB_LOUD=1",
-        page: "docs/design/015-goodput-search.md",
-        ..SEARCH
-    },
-    Study {
-        name: "search-plain",
-        test: "plain_study",
-        prints: "the same for plain bisection; LAB_CASE, LAB_SEEDS",
-        page: "docs/design/015-goodput-search.md",
-        ..SEARCH
-    },
-    Study {
-        name: "search-truth",
-        test: "truth",
-        prints: "the true answers of these cases; LAB_CASE, LAB_N=300000",
-        page: "docs/design/015-goodput-search.md",
-        ..SEARCH
-    },
-    Study {
-        name: "compare",
-        file: Some("compare"),
-        test: "study",
-        prints: "how often a comparison is right; LAB_CASE=equal, LAB_NOISE, LAB_SEEDS=200",
-        page: "docs/design/016-comparison.md",
-        ..SEARCH
-    },
-    Study {
-        name: "shadow",
-        file: Some("shadow"),
-        test: "a_study",
-        prints: "how often a shadow's words are wrong",
-        page: "docs/design/018-shadow.md",
-        ..SEARCH
-    },
-    Study {
-        name: "profiles",
-        package: "sim",
-        file: Some("profiles"),
-        test: "print_the_70b_curve",
-        prints: "TTFT of the 70B profile by rate",
-        page: "docs/profiles.md",
-    },
-    Study {
-        name: "fleet-scale",
-        package: "fleet",
-        file: None,
-        test: "tests::scale::scale",
-        prints: "what one leader carries, by number of members",
-        page: "docs/design/019-fleet.md",
-    },
-];
+fn studies() -> impl Iterator<Item = Study> {
+    STUDIES.lines().filter(|line| !line.starts_with('#')).filter_map(Study::parse)
+}
 
 /// Runs the study of this name; without one, lists all.
 #[expect(clippy::print_stdout, reason = "the list is the answer")]
 pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else {
-        for study in &STUDIES {
+        for study in studies() {
             println!("{:18} {} ({})", study.name, study.prints, study.page);
         }
         return Ok(());
     };
-    let found = STUDIES.iter().find(|study| study.name == name);
+    let found = studies().find(|study| study.name == name);
     let study = found
         .ok_or_else(|| format!("there is no study `{name}`: `cargo xtask study` lists them"))?;
     study.require_its_test()?;
@@ -257,6 +46,14 @@ fn words(arguments: &[String]) -> Vec<&str> {
 }
 
 impl Study {
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut fields = line.split(" | ").map(str::trim);
+        let [name, package, file, test, page] = [(); 5].map(|()| fields.next());
+        let file = file.filter(|file| *file != "-");
+        let prints = fields.next()?;
+        Some(Self { name: name?, package: package?, file, test: test?, prints, page: page? })
+    }
+
     fn arguments(&self, more: &[&str]) -> Vec<String> {
         let package = format!("goodput-{}", self.package);
         let target: &[&str] = match &self.file {
@@ -311,7 +108,7 @@ mod tests {
                 });
             }
         }
-        let known = STUDIES.iter().map(|study| {
+        let known = studies().map(|study| {
             (study.package.to_owned(), study.file.map(str::to_owned), study.test.to_owned())
         });
         assert_eq!(found, known.collect());
@@ -319,10 +116,10 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_pages_exist() {
-        let names: BTreeSet<&str> = STUDIES.iter().map(|study| study.name).collect();
-        assert_eq!(names.len(), STUDIES.len());
+        let names: BTreeSet<&str> = studies().map(|study| study.name).collect();
+        assert_eq!(names.len(), STUDIES.lines().count() - 1);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for study in &STUDIES {
+        for study in studies() {
             assert!(root.join(study.page).is_file(), "{}: no {}", study.name, study.page);
         }
     }

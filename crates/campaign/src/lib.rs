@@ -4,9 +4,12 @@
 mod calibration;
 pub mod capacity;
 pub mod compare;
+mod profile_curve;
+pub mod saved;
 pub mod shadow;
 mod shadow_report;
 pub mod sweep;
 
 pub use calibration::{Calibration, Kind, Level, ceiling, next_level};
+pub use profile_curve::{ProfileLoad, ProfilePoint, profile_point};
 pub use sweep::curve;

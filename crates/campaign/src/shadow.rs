@@ -55,6 +55,15 @@ pub struct Settings {
     pub gates: Vec<Gate>,
 }
 
+/// Figures of every request, whose percentiles live traffic tells.
+const TIMES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
+
+/// Whether live traffic can tell what this gate asks for: it says nothing about a load that is set.
+pub fn can_judge(gate: &Gate) -> bool {
+    let time = gate.metric.rsplit_once("_p").map(|(time, _)| time);
+    gate.metric == "error_share" || time.is_some_and(|time| TIMES.contains(&time))
+}
+
 /// Least pairs of a block where nobody says otherwise.
 pub const BLOCK_PAIRS: u32 = 20;
 

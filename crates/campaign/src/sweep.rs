@@ -4,11 +4,13 @@
 
 pub mod curve;
 mod figures;
+mod given;
 mod judge;
 mod planner;
 mod summary;
 
 pub use figures::{Bounded, Figures, Spread, TermFigure};
+pub use given::{settled, spaced};
 pub use judge::{Miss, Standing, Unclear, judge};
 pub use planner::{Estimate, Step, answer, estimate, findings, next};
 pub use summary::{

@@ -40,7 +40,7 @@ pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use command::command;
 pub(crate) use command_line::{read, unknown_command, words};
-pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, GateArgs, OrderName};
+pub(crate) use compare::{CompareArgs, DesignArgs, FileArgs, OrderName};
 pub(crate) use endpoint::{ApiName, ConnectionsName, EndpointArgs};
 pub(crate) use fleet::{FleetArgs, FleetVerb, KubernetesArgs, LaunchArgs, RayArgs, SlurmArgs};
 pub(crate) use init::InitArgs;

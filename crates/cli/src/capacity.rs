@@ -1,26 +1,21 @@
 //! `goodput plan`: replicas, GPUs and money for a load, from what was measured.
 
-mod basis;
-mod simulation;
-mod traffic;
-
 use std::process::ExitCode;
 
 use goodput_campaign::capacity::{
-    Capacity, FanOut, Footing, Note, NoteKind, Question, Refused, expected, over_traffic, plan,
+    Capacity, Expected, FanOut, Footing, Note, NoteKind, Question, expected, plan,
 };
+use goodput_lab::capacity::{CapacityBasis, Load, add_traffic, refused};
 
 use crate::args::CapacityArgs;
 use crate::error::{Failed, exit};
+use crate::printer::Printer;
 use crate::{output, report};
-
-use basis::Found;
-use traffic::Load;
 
 /// Runs the verb.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
-    let found = Found::read(args)?;
-    let load = Load::read(args)?;
+    let found = read_basis(args)?;
+    let load = load(args)?;
     let target_rps = match (args.target_rps, &load) {
         (Some(target), _) => target,
         (None, Some(load)) => load.traffic.peak_rps(),
@@ -35,7 +30,8 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     };
     let mut capacity = plan(found.basis.clone(), question).map_err(refused)?;
     if let Some(load) = load {
-        add_traffic(&mut capacity, &found, &load);
+        let sizes = found.sizes(&confirmed(&found));
+        add_traffic(&mut capacity, &load, sizes, &Printer::new(false));
     }
     if let Some(calls) = args.fan_out {
         add_fan_out(&mut capacity, &found, calls);
@@ -53,50 +49,30 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Says why there is no plan.
-fn refused(refused: Refused) -> Failed {
-    let failed = Failed::usage(refused.what);
-    match refused.hint {
-        Some(hint) => failed.hint(hint),
-        None => failed,
+/// The load over time; none where none was asked for.
+fn load(args: &CapacityArgs) -> Result<Option<Load>, Failed> {
+    match (args.diurnal, &args.traffic) {
+        (Some(day), _) => Load::diurnal(day.peak, day.trough, day.peak_hour).map(Some),
+        (None, traffic) => traffic.as_deref().map(Load::open).transpose(),
     }
 }
 
-fn add_traffic(capacity: &mut Capacity, found: &Found, load: &Load) {
-    let replicas = capacity.question.replicas.unwrap_or(capacity.fleets.with_headroom.replicas);
-    let here = expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed");
-    let sizes = found.sizes(&here);
-    let simulation = simulation::simulate(&found.basis, &load.traffic, replicas, sizes.as_ref());
-    let mut note = |kind, text: &str| capacity.notes.push(Note::new(kind, text));
-    if simulation.refused.is_none() {
-        note(
-            NoteKind::Assumed,
-            "each replica sees its even share of the traffic, picked at random: Poisson arrivals",
-        );
-        note(
-            NoteKind::Assumed,
-            "the model has no limit of memory, no prefix cache and no refusals beyond what they do \
-             to the measured step times",
-        );
-        if sizes.is_some_and(|sizes| sizes.is_assumed) {
-            note(
-                NoteKind::Assumed,
-                "lengths spread as in the presets: the logs of the run are not there to tell",
-            );
-        }
+/// A figure that was typed, or what a run or a sweep says.
+fn read_basis(args: &CapacityArgs) -> Result<CapacityBasis, Failed> {
+    if let Some(goodput) = args.goodput_rps {
+        return CapacityBasis::given(goodput, args.rejected_rps);
     }
-    if let Some(text) = load.other_mix(&here) {
-        note(NoteKind::Extrapolated, &text);
-    }
-    for text in &load.notes {
-        note(NoteKind::Doubt, text);
-    }
-    let plan = over_traffic(&found.basis, &capacity.question, &load.traffic, replicas, simulation);
-    capacity.traffic = Some(plan);
+    let path = args.run.as_deref().ok_or_else(CapacityBasis::missing)?;
+    CapacityBasis::read(path, &args.configuration)
 }
 
-fn add_fan_out(capacity: &mut Capacity, found: &Found, calls: u32) {
-    let here = expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed");
+/// What is expected of a replica at the rate that was confirmed.
+fn confirmed(found: &CapacityBasis) -> Expected {
+    expected(&found.basis.levels, found.basis.confirmed_rps, "confirmed")
+}
+
+fn add_fan_out(capacity: &mut Capacity, found: &CapacityBasis, calls: u32) {
+    let here = confirmed(found);
     if matches!(here.footing, Footing::Nothing | Footing::AboveMeasured) {
         let text =
             "latency of a step with several calls: nothing was measured at the confirmed rate";

@@ -1,11 +1,11 @@
-//! Several clients that send one load: which of them this is, by what was typed.
+//! A fleet of ranks that send one load: which of them this process is, by what was typed.
 
 mod launch;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use goodput_fleet::{Token, detect};
+use goodput_fleet::{Token, detect, with_port};
 use goodput_lab::Lab;
 use goodput_lab::fleet::{Followed, Meeting, fleet_failed};
 use goodput_model::{Plan, Shard};
@@ -16,43 +16,39 @@ use crate::args::{ShardArgs, ShardName};
 use crate::error::{Failed, exit};
 use crate::plan;
 
-/// Where clients meet, where nobody says which port.
-const PORT: u16 = 8470;
-
-/// The variable that holds the word that all clients of a fleet know.
+/// The variable that holds the token that all ranks of a fleet know.
 const TOKEN: &str = "GOODPUT_FLEET_TOKEN";
 
-/// What this client has to do with others.
-pub(crate) enum Part {
-    /// There are none.
-    Whole,
-    /// It sends its shard, and nobody waits for anybody.
-    Alone(Shard),
-    /// It leads.
-    First(Meeting),
-    /// It is led.
-    Other(Meeting),
+/// What this process is in a fleet.
+pub(crate) enum FleetRole {
+    /// There is no fleet.
+    Alone,
+    /// It sends its shard, and waits for no other rank.
+    Shard(Shard),
+    /// It decides what is measured and when.
+    Coordinator(Meeting),
+    /// It does as the coordinator says.
+    Rank(Meeting),
 }
 
-impl Part {
-    /// Which part of the load it sends.
+impl FleetRole {
+    /// Which shard of the load it sends.
     pub(crate) fn shard(&self) -> Shard {
         match self {
-            Self::Whole => Shard::WHOLE,
-            Self::Alone(shard) => *shard,
-            Self::First(meeting) | Self::Other(meeting) => meeting.shard,
+            Self::Alone => Shard::WHOLE,
+            Self::Shard(shard) => *shard,
+            Self::Coordinator(meeting) | Self::Rank(meeting) => meeting.shard,
         }
     }
 
     /// By what was typed, and by the environment.
-    pub(crate) fn of(args: &ShardArgs) -> Result<Self, Failed> {
+    pub(crate) fn from_args(args: &ShardArgs) -> Result<Self, Failed> {
         let (shard, host) = match args.shard {
-            None => return Ok(Self::Whole),
+            None => return Ok(Self::Alone),
             Some(ShardName::Is(shard)) => (shard, None),
             Some(ShardName::Auto) => {
                 let found = detect(|name| std::env::var(name).ok()).map_err(launch::failed)?;
-                let port = found.rendezvous_port.unwrap_or(PORT);
-                let host = found.rendezvous_host.map(|host| host_and_port(&host, port));
+                let host = found.rendezvous();
                 if found.shard.is_part() && host.is_none() && args.rendezvous.is_none() {
                     return Err(Failed::usage(format!(
                         "{} says which client this is, and not where client 0 is",
@@ -64,17 +60,17 @@ impl Part {
             }
         };
         if !shard.is_part() {
-            return Ok(Self::Whole);
+            return Ok(Self::Alone);
         }
         let at: Option<String> = args.rendezvous.clone().or(host);
-        let Some(at) = at else { return Ok(Self::Alone(shard)) };
+        let Some(at) = at else { return Ok(Self::Shard(shard)) };
         let at = with_port(at);
         let meeting = Meeting { shard, at, token: token()?, join_within: args.join_within };
-        Ok(if shard.index() == 0 { Self::First(meeting) } else { Self::Other(meeting) })
+        Ok(if shard.index() == 0 { Self::Coordinator(meeting) } else { Self::Rank(meeting) })
     }
 }
 
-/// Does what client 0 says, until it says that nothing follows.
+/// Does what the coordinator says, until it says that nothing follows.
 pub(crate) fn follow(
     meeting: &Meeting,
     lab: Lab,
@@ -88,43 +84,10 @@ pub(crate) fn follow(
     }))
 }
 
-fn with_port(at: String) -> String {
-    let has_port = at.rsplit_once(':').is_some_and(|(host, port)| {
-        port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
-    });
-    if has_port { at } else { host_and_port(&at, PORT) }
-}
-
-/// An address of IPv6 has colons of its own.
-fn host_and_port(host: &str, port: u16) -> String {
-    let is_bare = host.contains(':') && !host.starts_with('[');
-    if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
 fn token() -> Result<Option<Token>, Failed> {
     match std::env::var(TOKEN) {
         Ok(text) => Token::new(&text).map(Some).map_err(|error| fleet_failed(&error)),
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(std::env::VarError::NotUnicode(_)) => Err(Failed::usage(format!("{TOKEN} is no text"))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_meeting_place_has_a_port() {
-        let cases = [
-            ("node1", "node1:8470"),
-            ("node1:9000", "node1:9000"),
-            ("10.0.0.1", "10.0.0.1:8470"),
-            ("[::1]:9", "[::1]:9"),
-            ("[::1]", "[::1]:8470"),
-            ("fe80::1", "[fe80::1]:8470"),
-        ];
-        for (typed, meant) in cases {
-            assert_eq!(with_port(typed.to_owned()), meant);
-        }
     }
 }

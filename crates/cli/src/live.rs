@@ -1,15 +1,13 @@
 //! What the verbs that stand in front of a server have in common: a proxy from what was typed, signals
 //! as commands, and the words about both.
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, Tally, TlsFiles, Upstream};
-use goodput_model::{Http, MetricsSheet, metrics_label};
+use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, TlsFiles, Upstream};
+use goodput_model::Http;
 use goodput_report::plain;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
 use tokio::signal::unix::SignalKind;
@@ -17,7 +15,7 @@ use tokio::signal::unix::SignalKind;
 use crate::args::{HttpName, ProxyArgs};
 use crate::error::Failed;
 use crate::output;
-use crate::signals::Ears;
+use crate::signals::SignalStreams;
 
 /// How long signals are waited for at a time.
 const LONG: Duration = Duration::from_hours(1);
@@ -137,11 +135,11 @@ pub(crate) fn commands(
         kinds.push(SignalKind::hangup());
     }
     let internal = |error: std::io::Error| Failed::internal(error.to_string());
-    let ears = Ears::new(&kinds).map_err(internal)?;
+    let streams = SignalStreams::new(&kinds).map_err(internal)?;
     let (sender, receiver) = channel();
     let told = sender.clone();
     let listen = move || {
-        ears.hear(LONG, |heard| {
+        streams.hear(LONG, |heard| {
             let command = table.iter().find(|(kind, _)| Some(*kind) == heard);
             command.is_none_or(|(_, command)| told.send(*command).is_ok())
         });
@@ -152,18 +150,14 @@ pub(crate) fn commands(
 
 /// Why there can be no recording or shadow, with the code of whose fault it is.
 pub(crate) fn failed(error: &LiveError) -> Failed {
-    match error {
-        LiveError::Proxy(error) => unusable(error),
-        LiveError::Trace { error: cause, .. } => {
-            Failed::usage(error.to_string()).hint(match cause.kind() {
-                ErrorKind::AlreadyExists => {
-                    "a trace is never written over, nor into: each file has a salt of its own"
-                }
-                _ => "--output takes the name of a new file in a folder that exists",
-            })
-        }
-        LiveError::Folder(_) => Failed::usage(error.to_string()),
+    let failed = match error {
+        LiveError::Proxy(error) => return unusable(error),
+        LiveError::Trace { .. } | LiveError::Folder(_) => Failed::usage(error.to_string()),
         LiveError::Thread(_) | LiveError::Broken(_) => Failed::internal(error.to_string()),
+    };
+    match error.hint() {
+        Some(hint) => failed.hint(hint),
+        None => failed,
     }
 }
 
@@ -174,126 +168,7 @@ fn unusable(error: &ProxyError) -> Failed {
         ProxyError::Start(_) => Failed::internal(error.to_string()),
         _ => Failed::usage(error.to_string()),
     };
-    failed.hint(hint(error))
-}
-
-fn hint(error: &ProxyError) -> &'static str {
-    match error {
-        ProxyError::Listen { error, .. } if error.kind() == ErrorKind::AddrInUse => {
-            "another program has this address; port 0 picks a free one"
-        }
-        ProxyError::Listen { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
-            "ports below 1024 are the administrator's; take one above"
-        }
-        ProxyError::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
-        ProxyError::Upstream(_) => "check the server's URL and --cacert",
-        _ => "--listen takes 127.0.0.1:8080; port 0 picks a free one",
-    }
-}
-
-/// The limit on connections, and what is said of it.
-pub(crate) struct Crowd {
-    most: u32,
-    tally: Arc<Tally>,
-    is_told: bool,
-}
-
-impl Crowd {
-    pub(crate) fn new(args: &ProxyArgs, tally: &Arc<Tally>) -> Self {
-        Self { most: args.max_connections, tally: Arc::clone(tally), is_told: false }
-    }
-
-    /// What to say when the limit is first reached.
-    pub(crate) fn news(&mut self) -> Option<String> {
-        let is_new = self.tally.at_limit.get() > 0 && !std::mem::replace(&mut self.is_told, true);
-        is_new.then(|| {
-            format!(
-                "warning: {} connections are open (--max-connections): those idle longest are \
-                 closed for new ones, and requests wait where none is idle",
-                self.most
-            )
-        })
-    }
-
-    /// What became of those beyond the limit, in the end.
-    pub(crate) fn in_words(&self) -> Option<String> {
-        let Tally { at_limit, made_way, turned_away, .. } = &*self.tally;
-        (at_limit.get() > 0).then(|| {
-            format!(
-                "warning: {} connections came beyond the {} of --max-connections: {} idle ones \
-                 were closed for them, {} requests were refused with 503",
-                at_limit.get(),
-                self.most,
-                made_way.get(),
-                turned_away.get()
-            )
-        })
-    }
-
-    /// The same for programs.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "beyond_limit": self.tally.at_limit.get(),
-            "made_way": self.tally.made_way.get(),
-            "turned_away": self.tally.turned_away.get(),
-        })
-    }
-}
-
-/// What passes, for a page of metrics.
-pub(crate) fn metrics(sheet: &mut MetricsSheet, tally: &Tally) {
-    let series = [
-        ("goodput_proxy_connections_total", "Connections of clients", &tally.connections),
-        ("goodput_proxy_connections_open", "Connections of clients that are open", &tally.open),
-        ("goodput_proxy_requests_total", "Requests passed on, or that were to be", &tally.requests),
-        ("goodput_proxy_requests_in_flight", "Requests under way", &tally.in_flight),
-        ("goodput_proxy_request_bytes_total", "Bytes of requests' bodies", &tally.bytes_in),
-        ("goodput_proxy_answer_bytes_total", "Bytes of answers' bodies", &tally.bytes_out),
-        (
-            "goodput_proxy_upstream_failures_total",
-            "Requests without a whole answer because of the upstream",
-            &tally.upstream_failures,
-        ),
-        (
-            "goodput_proxy_clients_gone_total",
-            "Requests whose client went away before the end",
-            &tally.clients_gone,
-        ),
-        ("goodput_proxy_refused_total", "Requests refused by the proxy itself", &tally.refused),
-        (
-            "goodput_proxy_too_slow_total",
-            "Connections, and streams of HTTP/2, ended because their client was too slow",
-            &tally.too_slow,
-        ),
-        (
-            "goodput_proxy_at_limit_total",
-            "Connections that came when --max-connections were open",
-            &tally.at_limit,
-        ),
-        (
-            "goodput_proxy_made_way_total",
-            "Idle connections closed to make way for them",
-            &tally.made_way,
-        ),
-        (
-            "goodput_proxy_turned_away_total",
-            "Requests refused because too many waited for a connection to end",
-            &tally.turned_away,
-        ),
-        (
-            "goodput_proxy_resent_total",
-            "Requests sent once more, as their connection had been closed when it was used",
-            &tally.resent,
-        ),
-    ];
-    for (name, help, count) in series {
-        sheet.single(name, help, count.get());
-    }
-    let name = "goodput_proxy_answers_total";
-    sheet.family(name, "counter", "Answers of the upstream that began, by class of their status");
-    for (digit, count) in tally.statuses.iter().enumerate().skip(1) {
-        sheet.line(name, &metrics_label("class", &format!("{digit}xx")), count.get());
-    }
+    failed.hint(error.hint())
 }
 
 #[cfg(test)]

@@ -6,15 +6,16 @@ use goodput_lab::merge::Shards;
 
 use crate::args::MergeArgs;
 use crate::error::Failed;
-use crate::printer::Printer;
-use crate::run::{self, folder_path};
-use crate::{output, report};
+use crate::result::{folder_path, show_folder};
+use crate::run_printer::RunPrinter;
+
+use crate::{output, report, run};
 
 /// Runs the verb.
 pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failed> {
     // One file of each shard is open at a time.
     goodput_engine::raise_fd_limit();
-    let printer = Printer::new(false);
+    let printer = RunPrinter::new(false);
     let shards = Shards::open(&args.folders, args.force, &printer)?;
     let out = folder_path(args.out.as_deref(), shards.plan(), "merge");
     let summary = shards.merge(&out, &printer)?;
@@ -23,6 +24,6 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failed> {
     } else {
         output::page(&goodput_report::text(&summary))?;
     }
-    run::show_folder(&out);
+    show_folder(&out);
     Ok(ExitCode::from(run::code(&summary)))
 }

@@ -1,33 +1,26 @@
 //! `goodput mock`: the simulated engine alone.
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::now;
-use goodput_mock::{Mock, ServeError, Settings, SettingsError, Tally, TlsFiles};
-use goodput_model::RequestRecord;
-use goodput_record::LogWriter;
-use goodput_report::plain;
+use goodput_campaign::{ProfileLoad, ProfilePoint, profile_point};
+use goodput_lab::run::warn_if_late;
+use goodput_lab::truth_log::TruthLog;
+use goodput_mock::{Mock, Settings, SettingsError, Tally, TlsFiles};
+use goodput_model::{Nanos, SourcePlan};
+use goodput_report::{PROFILE_CURVE_HEAD, plain, profile_curve_line};
 use goodput_sim::Profile;
+use goodput_workload::preset;
+use serde_json::{Value, json};
 
 use crate::args::MockArgs;
-use crate::curve;
 use crate::error::{Failed, exit};
 use crate::printer::Printer;
 use crate::{output, signals};
-use goodput_lab::run::warn_if_late;
 
 /// How often a server that cannot keep up says so.
 const LOOK_AFTER: Duration = Duration::from_secs(5);
-
-/// Records of the truth that may wait for the disk.
-const TRUTH_QUEUE: usize = 10_000;
-
-/// The most that a `kill -9` takes from the truth log.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
 /// Serves until it is stopped, or prints what the profile is like.
 pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
@@ -35,7 +28,7 @@ pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
     if args.show_profile {
         output::data(profile_text(&settings, &args.profile)?.as_bytes())?;
     } else if !args.curve.is_empty() {
-        curve::print(&settings, args)?;
+        print_curve(&settings, args)?;
     } else {
         serve(args, settings)?;
     }
@@ -50,9 +43,11 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         .zip(args.tls_key.clone())
         .map(|(certificate, key)| TlsFiles { certificate, key });
     let about = format!("model {} · {}", settings.profile.model, settings.profile.describe());
-    let (sink, truth) = args.truth.as_ref().map(|path| keep_truth(path)).transpose()?.unzip();
+    let truth =
+        args.truth.as_ref().map(|path| TruthLog::create(path, Arc::new(Printer::new(false))));
+    let (sink, truth) = truth.transpose()?.unzip();
     let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink)
-        .map_err(|error| Failed::usage(error.to_string()).hint(hint(&error)))?;
+        .map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
     output::warn_if_open(
@@ -65,29 +60,16 @@ fn serve(args: &MockArgs, settings: Settings) -> Result<(), Failed> {
         mock.is_running()
     })
     .map_err(|error| Failed::internal(error.to_string()))?;
-    let tally = std::sync::Arc::clone(mock.tally());
+    let tally = Arc::clone(mock.tally());
     mock.stop().map_err(|error| Failed::internal(error.to_string()))?;
     output::note(&plain(&summary(&tally)));
-    if let Some(unwritten) = truth.and_then(|writer| writer.join().ok()) {
-        let lost = tally.lost_truth() + unwritten;
+    if let Some(truth) = truth {
+        let lost = tally.lost_truth() + truth.finish();
         if lost > 0 {
             output::note(&format!("warning: {lost} records are missing from the truth log"));
         }
     }
     Ok(())
-}
-
-fn hint(error: &ServeError) -> &'static str {
-    match error {
-        ServeError::Listen { error, .. } if error.kind() == ErrorKind::AddrInUse => {
-            "another program has this address; port 0 picks a free one"
-        }
-        ServeError::Listen { error, .. } if error.kind() == ErrorKind::PermissionDenied => {
-            "ports below 1024 are the administrator's; take one above"
-        }
-        ServeError::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
-        _ => "--listen takes 127.0.0.1:8000; port 0 picks a free one",
-    }
 }
 
 /// The profile as TOML; a built-in one that nothing was changed about with its comments.
@@ -133,45 +115,6 @@ fn settings(args: &MockArgs) -> Result<Settings, Failed> {
     Ok(settings)
 }
 
-/// A thread that writes the truth log. Ends with the server; returns how many records it could not
-/// write.
-fn keep_truth(
-    path: &std::path::Path,
-) -> Result<(SyncSender<RequestRecord>, JoinHandle<u64>), Failed> {
-    let log = LogWriter::create(path).map_err(|error| {
-        let failed = Failed::usage(format!("cannot create {}: {error}", path.display()));
-        failed.hint("--truth takes the name of a new file in a folder that exists")
-    })?;
-    let (sink, records) = sync_channel(TRUTH_QUEUE);
-    let writer = std::thread::Builder::new().name("truth".to_owned());
-    let writer = writer.spawn(move || write_truth(log, &records));
-    Ok((sink, writer.map_err(|error| Failed::internal(error.to_string()))?))
-}
-
-fn write_truth(mut log: LogWriter, records: &Receiver<RequestRecord>) -> u64 {
-    let mut flushed = now();
-    let mut is_told = false;
-    loop {
-        match records.recv_timeout(FLUSH_EVERY) {
-            Ok(record) => log.append(&record),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                let unwritten = log.finish();
-                return unwritten.frames + unwritten.lost;
-            }
-        }
-        // By the clock: under load there is no quiet moment.
-        if now() - flushed >= FLUSH_EVERY.into() {
-            log.flush();
-            flushed = now();
-            if let Some(error) = log.error().filter(|_| !is_told) {
-                is_told = true;
-                output::note(&format!("warning: the disk refuses the truth log: {error}"));
-            }
-        }
-    }
-}
-
 fn summary(tally: &Tally) -> String {
     let mut line = format!(
         "served {} requests, {} token events, {} of them more than 1 ms late",
@@ -183,4 +126,44 @@ fn summary(tally: &Tally) -> String {
         line.extend([format!(" · {kind}: {count}")]);
     }
     line
+}
+
+/// Prints what the profile does at rising load in simulated time: a table, or JSON.
+fn print_curve(settings: &Settings, args: &MockArgs) -> Result<(), Failed> {
+    let Some(SourcePlan::Synthetic { input, output }) = preset("chat").map(|class| class.source)
+    else {
+        return Err(Failed::internal("there is no chat workload"));
+    };
+    let length = Nanos::from(args.curve_duration);
+    if !args.json {
+        output::data(PROFILE_CURVE_HEAD.as_bytes())?;
+    }
+    let mut points = Vec::new();
+    for &rate in &args.curve {
+        let load = ProfileLoad { input, output, rate, length };
+        let point = profile_point(&settings.profile, settings.seed, load);
+        if args.json {
+            points.push(json(&point));
+        } else {
+            output::data(profile_curve_line(&point).as_bytes())?;
+        }
+    }
+    if args.json {
+        let page = json!({"profile": args.profile, "workload": "chat", "simulated": true,
+            "duration_s": length.as_secs(), "seed": settings.seed, "points": points});
+        output::data(format!("{page:#}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+fn json(point: &ProfilePoint) -> Value {
+    json!({
+        "rate": point.rate,
+        "requests": point.requests,
+        "refused": point.refused,
+        "ttft_ms": {"p50": point.ttft_ms.p50, "p99": point.ttft_ms.p99},
+        "tpot_ms": {"p50": point.tpot_ms.p50, "p99": point.tpot_ms.p99},
+        "output_tokens_per_s": point.tokens_per_s,
+        "saturated": point.is_saturated,
+    })
 }

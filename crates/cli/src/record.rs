@@ -1,28 +1,24 @@
 //! `goodput record`: live traffic as a trace.
 
-mod page;
-mod summary;
-
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use goodput_clock::now;
 use goodput_lab::hub::Hub;
 use goodput_live::recording::{RecordFigures, TraceLimits, TraceOptions};
 use goodput_live::{
-    Command, EndReason, LiveObserver, RecordOptions, Recorded, Recording, SessionEnd,
+    Command, ConnectionLimit, EndReason, LiveObserver, RecordOptions, Recorded, Recording,
+    SessionEnd,
 };
 use goodput_model::Nanos;
 use goodput_monitor::Ticker;
+use goodput_monitor::traffic::{recording_line, recording_page};
 use goodput_report::plain;
 use tokio::signal::unix::SignalKind;
 
 use crate::args::{RecordArgs, TraceFileArgs};
 use crate::error::{Failed, exit};
-use crate::live::Crowd;
 use crate::printer::Printer;
 use crate::{listen, live, output};
 
@@ -48,7 +44,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode, Failed> {
     view.follow(args, &figures);
     if let Some(address) = args.metrics_listen {
         let figures = figures.clone();
-        let page = move |format| page::render(&figures, format);
+        let page = move |format| recording_page(&figures, format);
         if let Err(failed) = listen::serve(address, args.quiet, page) {
             recording.discard();
             return Err(failed);
@@ -108,7 +104,7 @@ fn announce(args: &RecordArgs, shown: &str) {
 /// What the user sees of a recording.
 struct RecordView {
     ticker: Mutex<Ticker>,
-    traffic: OnceLock<(RecordFigures, Mutex<Crowd>)>,
+    traffic: OnceLock<(RecordFigures, Mutex<ConnectionLimit>)>,
 }
 
 impl RecordView {
@@ -121,8 +117,9 @@ impl RecordView {
 
     /// From now on these figures are shown.
     fn follow(&self, args: &RecordArgs, figures: &RecordFigures) {
-        let crowd = Mutex::new(Crowd::new(&args.proxy, &figures.proxy));
-        let _ = self.traffic.set((figures.clone(), crowd));
+        let connections =
+            Mutex::new(ConnectionLimit::new(args.proxy.max_connections, &figures.proxy));
+        let _ = self.traffic.set((figures.clone(), connections));
     }
 
     fn ticker(&self) -> MutexGuard<'_, Ticker> {
@@ -144,30 +141,16 @@ impl LiveObserver for RecordView {
     }
 
     fn tick(&self) {
-        let Some((figures, crowd)) = self.traffic.get() else { return };
+        let Some((figures, connections)) = self.traffic.get() else { return };
         let mut ticker = self.ticker();
         if ticker.is_due() {
-            ticker.show(&line(figures));
+            ticker.show(&recording_line(figures));
         }
-        let news = crowd.lock().unwrap_or_else(PoisonError::into_inner).news();
+        let news = connections.lock().unwrap_or_else(PoisonError::into_inner).news();
         if let Some(news) = news {
             ticker.note(&news);
         }
     }
-}
-
-fn line(figures: &RecordFigures) -> String {
-    let RecordFigures { begin, proxy, counts } = figures;
-    let is_refused = counts.is_refused.load(Ordering::Relaxed);
-    format!(
-        "{:.0} s · {} requests · {} in flight · {} rows · {} lost{}",
-        (now() - *begin).as_secs(),
-        proxy.requests.get(),
-        proxy.in_flight.get(),
-        counts.rows.get(),
-        counts.lost(),
-        if is_refused { " · the disk refuses" } else { "" }
-    )
 }
 
 /// Says what was recorded.
@@ -179,11 +162,11 @@ fn end(
 ) -> Result<ExitCode, Failed> {
     let counts = &figures.counts;
     let SessionEnd { reason, is_hurried, cut } = recorded.end;
-    let crowd = Crowd::new(&args.proxy, &figures.proxy);
+    let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
     if args.json {
-        output::data(summary::json(counts, recorded, &crowd).as_bytes())?;
+        output::data(recorded.to_json(counts, &connections).as_bytes())?;
     } else if !args.quiet {
-        for line in &summary::lines(counts, recorded, shown) {
+        for line in &recorded.lines(counts, shown) {
             output::note(&plain(line));
         }
         if cut > 0 {
@@ -193,7 +176,7 @@ fn end(
     if args.trace.save_text {
         output::note(LOUD);
     }
-    if let Some(words) = crowd.in_words() {
+    if let Some(words) = connections.in_words() {
         output::note(&words);
     }
     let lost = counts.lost();

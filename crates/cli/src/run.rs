@@ -1,78 +1,21 @@
 //! `goodput run`: one load level, measured once or several times, recorded, reported.
 
-use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
+use goodput_lab::RunContext;
 use goodput_lab::fleet::alone;
-use goodput_lab::hooks::Hooks;
 use goodput_lab::run::prepare;
 use goodput_lab::series::{Series, repeat};
-use goodput_lab::{Lab, RunContext, host};
 use goodput_model::{EndedBy, Plan, ShardFacts, Verdict};
-use goodput_record::CampaignFolder;
 use goodput_stats::{RunState, SloState, Summary, repeats};
 
-use crate::args::{EndpointArgs, OutputArgs, RunArgs};
+use crate::args::{OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
-use crate::fleet::{self, Part};
-use crate::printer::Printer;
-use crate::screen::Progress;
-use crate::{listen, output, plan, report, signals, typed, workload};
-
-/// A lab whose observer is this terminal.
-pub(crate) struct Setup {
-    /// Neither progress nor notes.
-    pub(crate) quiet: bool,
-    pub(crate) lab: Lab,
-    printer: Arc<Printer>,
-}
-
-impl Deref for Setup {
-    type Target = Lab;
-
-    fn deref(&self) -> &Lab {
-        &self.lab
-    }
-}
-
-impl Setup {
-    /// Ready to run.
-    pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
-        let printer = Arc::new(Printer::new(quiet));
-        let lab = Lab::new(printer.clone(), signals::interrupt());
-        Self { quiet, lab: Lab { may_ask, ..lab }, printer }
-    }
-
-    /// The same, with progress shown as it was asked for.
-    pub(crate) fn showing(self, args: &OutputArgs, verb: &'static str) -> Self {
-        let progress = Progress::of(args.screen, self.quiet, verb, &self.lab.interrupt);
-        let _ = self.printer.progress.set(progress);
-        self
-    }
-
-    /// How runs show how far they are.
-    pub(crate) fn progress(&self) -> &Progress {
-        self.printer.progress.get().unwrap_or(&Progress::None)
-    }
-
-    /// The same, with what happens around every run.
-    pub(crate) fn hooked(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
-        let args = &args.beside;
-        let (before, after) = (args.before_cmd.clone(), args.after_cmd.clone());
-        self.lab.hooks = Hooks::new(before, after, args.profile, args.traces.as_deref())?;
-        Ok(self)
-    }
-
-    /// The same, shown while it goes on, where that was asked for. A dry run is not.
-    pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
-        if let Some(address) = args.beside.metrics_listen {
-            let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
-        }
-        Ok(self)
-    }
-}
+use crate::fleet::{self, FleetRole};
+use crate::result::{folder_path, show};
+use crate::setup::Setup;
+use crate::{explicit_flags, plan, report, workload};
 
 /// What may stand beside `--plan`.
 const BESIDE_PLAN: [&str; 19] = [
@@ -97,26 +40,25 @@ const BESIDE_PLAN: [&str; 19] = [
     "trace_share",
 ];
 
-/// Runs the verb: a plan by what was typed, the part of it that this client sends, and one run of it or
-/// several.
+/// Runs the verb: a plan by what was typed, this process's role in a fleet, and one run or several.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
-        typed::refuse_beside("plan", &BESIDE_PLAN)?;
+        explicit_flags::refuse_beside("plan", &BESIDE_PLAN)?;
     }
     let plan = plan::resolve(args)?;
-    let path = folder_path(args.output.out.as_deref(), &plan, "run");
-    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
-    setup.lab.shard = part.shard();
-    if let Part::Other(other) = part {
-        return fleet::follow(&other, setup.lab, &plan, &path);
-    }
-    let setup = setup.hooked(&args.endpoint)?;
     if args.output.dry_run {
-        return dry_run(&setup, &plan, args.output.json);
+        return dry_run(&setup.hooked(&args.endpoint)?, &plan, args.output.json);
     }
-    let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "run");
-    let shard = take_part(&mut setup, part, &plan, args.repeat.is_some())?;
+    let path = folder_path(args.output.out.as_deref(), &plan, "run");
+    let role = FleetRole::from_args(&args.shard)?;
+    setup.lab.shard = role.shard();
+    if let FleetRole::Rank(meeting) = role {
+        return fleet::follow(&meeting, setup.lab, &plan, &path);
+    }
+    let mut setup = setup.hooked(&args.endpoint)?.listening(&args.endpoint)?;
+    setup = setup.showing(&args.output, "run");
+    let shard = take_part(&mut setup, role, &plan, args.repeat.is_some())?;
     match args.repeat {
         None => once(&setup, plan, &path, shard, &args.output),
         Some(repeats) => repeatedly(&setup, &plan, &path, repeats, &args.output),
@@ -130,23 +72,23 @@ fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
     Ok(code)
 }
 
-/// Takes this client's place among others: the one that leads gathers them; one that is alone says which
-/// shard it sends.
+/// Takes this process's place in a fleet: the coordinator gathers the other ranks; a shard that waits for no
+/// other is stated in the result.
 fn take_part(
     setup: &mut Setup,
-    part: Part,
+    role: FleetRole,
     plan: &Plan,
     is_repeated: bool,
 ) -> Result<Option<ShardFacts>, Failed> {
-    match part {
-        Part::Whole | Part::Other(_) => Ok(None),
-        Part::Alone(_) if is_repeated => {
+    match role {
+        FleetRole::Alone | FleetRole::Rank(_) => Ok(None),
+        FleetRole::Shard(_) if is_repeated => {
             Err(Failed::usage("several runs of several clients need one that leads")
                 .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
         }
-        Part::Alone(shard) => Ok(Some(alone(shard, plan)?)),
-        Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(setup, plan, is_repeated)?);
+        FleetRole::Shard(shard) => Ok(Some(alone(shard, plan)?)),
+        FleetRole::Coordinator(meeting) => {
+            setup.lab.runner = Box::new(meeting.gather(setup, plan, is_repeated)?);
             Ok(None)
         }
     }
@@ -197,48 +139,6 @@ fn weight(code: u8) -> u8 {
         exit::OK => 0,
         _ => 1,
     }
-}
-
-/// `--out`, or a name under `runs/` that is still free.
-pub(crate) fn folder_path(out: Option<&Path>, plan: &Plan, verb: &str) -> PathBuf {
-    if let Some(out) = out {
-        return out.to_owned();
-    }
-    let name = format!("{}-{}-{verb}", host::timestamp().replace(':', "-"), plan.workload.name);
-    let first = Path::new("runs").join(&name);
-    let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
-    if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
-}
-
-/// Prints the result, and where it is kept: nowhere, where the path is empty.
-pub(crate) fn show(
-    args: &OutputArgs,
-    path: &Path,
-    json: &str,
-    text: impl FnOnce() -> String,
-) -> Result<(), Failed> {
-    if args.json {
-        output::data(json.as_bytes())?;
-    } else if !args.quiet {
-        output::page(&text())?;
-    }
-    if !args.quiet && !path.as_os_str().is_empty() {
-        show_folder(path);
-    }
-    Ok(())
-}
-
-/// Says where a result is kept.
-pub(crate) fn show_folder(path: &Path) {
-    output::note(&format!("\nrun folder: {}", shown(path)));
-    let pages = [CampaignFolder::REPORT, report::PAGE].map(|name| path.join(name));
-    for page in pages.into_iter().filter(|page| page.is_file()) {
-        output::note(&format!("report: {}", shown(&page)));
-    }
-}
-
-fn shown(path: &Path) -> String {
-    goodput_report::plain(&path.display().to_string())
 }
 
 /// What the process ends with.

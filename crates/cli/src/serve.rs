@@ -4,8 +4,6 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-pub(crate) use goodput_lab::serve::{LAST_LINES, is_secret, last_lines, without_secrets};
-
 use clap::Parser;
 use goodput_lab::serve::{ColdStartStep, ColdStartTrial, Exit};
 use goodput_model::Plan;

@@ -1,29 +1,25 @@
 //! `goodput shadow`: users get the primary's answers; a candidate gets some of their requests too.
 
-mod metrics;
 mod options;
 mod view;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use goodput_campaign::compare::Comparison;
-use goodput_files::{MOST_SMALL, read_text_inside};
-use goodput_lab::host;
 use goodput_live::shadow::percent;
 use goodput_live::{Command, Shadow, ShadowOptions, ShadowResult};
-use goodput_report::{Circumstances, CompareView, compare_html, compare_text, plain};
+use goodput_report::{compare_text, plain};
 use tokio::signal::unix::SignalKind;
 
 use crate::args::ShadowArgs;
 use crate::error::Failed;
-use crate::{compare, listen, live, output, report};
+use crate::result::named_folder;
+use crate::{listen, live, output, report, verdict};
 use view::ShadowView;
 
 /// Runs the verb.
 pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
-    compare::check_files(&args.verdict.files)?;
+    verdict::check_files(&args.verdict.files)?;
     goodput_engine::raise_fd_limit();
     let options = options(args)?;
     let [primary, candidate] = options.plan.sides.each_ref().map(|side| side.target.clone());
@@ -39,7 +35,7 @@ pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
     view.follow(args, shadow.figures());
     if let Some(address) = args.shown.metrics_listen {
         let (figures, view) = (Arc::clone(shadow.figures()), Arc::clone(&view));
-        let page = move |format| metrics::page(&figures, &view, format);
+        let page = move |format| view.page(&figures, format);
         listen::serve(address, args.shown.quiet, page)?;
     }
     view.ticker().say(&plain(&hello));
@@ -61,7 +57,7 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
         proxy,
         mirror,
         plan,
-        folder: folder_path(args.shown.out.as_deref()),
+        folder: named_folder(args.shown.out.as_deref(), "live-shadow"),
         page: compare_text,
         duration: args.duration,
         pairs: args.pairs,
@@ -72,7 +68,7 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
 /// Prints the result.
 fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
     let ShadowResult { comparison, folder } = result;
-    report::keep_shadow(folder, comparison);
+    report::keep_comparison(folder, comparison);
     if args.shown.json {
         output::data(report::json(comparison).as_bytes())?;
     } else if !args.shown.quiet {
@@ -83,33 +79,8 @@ fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
         output::note(&format!("\nresult folder: {path}"));
     }
     // Shown first: a file that cannot be written must not swallow the result.
-    compare::write_files(&args.verdict.files, comparison)?;
-    Ok(ExitCode::from(compare::code(comparison)))
-}
-
-/// The numbers of a saved shadow; none where the folder holds none.
-pub(crate) fn read(path: &Path) -> Option<Result<Comparison, Failed>> {
-    let read = goodput_live::shadow::read(path)?;
-    Some(read.map_err(|error| Failed::usage(error.to_string())))
-}
-
-/// The page for a browser, with what was asked at its end.
-pub(crate) fn html(path: &Path, comparison: &Comparison) -> String {
-    // It holds no secrets: they were left out when it was written.
-    let plan = read_text_inside(&path.join("shadow.toml"), MOST_SMALL).unwrap_or_default();
-    let circumstances = Circumstances { facts: Vec::new(), plan, command: String::new() };
-    compare_html(CompareView { comparison, folders: &[], circumstances: Some(&circumstances) })
-}
-
-/// `--out`, or a name under `runs/` that is still free.
-fn folder_path(out: Option<&Path>) -> PathBuf {
-    if let Some(out) = out {
-        return out.to_owned();
-    }
-    let name = format!("{}-live-shadow", host::timestamp().replace(':', "-"));
-    let first = Path::new("runs").join(&name);
-    let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
-    if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
+    verdict::write_files(&args.verdict.files, comparison)?;
+    Ok(ExitCode::from(verdict::code(comparison)))
 }
 
 #[cfg(test)]

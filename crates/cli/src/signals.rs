@@ -76,13 +76,13 @@ pub(crate) fn until_stopped(
 }
 
 /// Signals that end the process no longer; those that come are kept until somebody listens.
-pub(crate) struct Ears {
+pub(crate) struct SignalStreams {
     runtime: tokio::runtime::Runtime,
     kinds: Vec<SignalKind>,
     signals: Vec<Signal>,
 }
 
-impl Ears {
+impl SignalStreams {
     /// From now on.
     pub(crate) fn new(kinds: &[SignalKind]) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

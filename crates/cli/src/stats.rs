@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use goodput_lab::dataset_failed;
 use goodput_stats::Column;
 
 use crate::args::StatsArgs;
@@ -11,10 +12,8 @@ use crate::{output, plan, report};
 /// Runs the verb.
 pub(crate) fn stats(args: &StatsArgs) -> Result<ExitCode, Failed> {
     let wanted: Vec<&str> = args.column.as_deref().into_iter().collect();
-    let columns = goodput_dataset::load_numbers(&args.file, &wanted).map_err(|error| {
-        let hint = error.hint().unwrap_or_else(|| "goodput stats --help has examples".to_owned());
-        Failed::usage(error.to_string()).hint(hint)
-    })?;
+    let columns = goodput_dataset::load_numbers(&args.file, &wanted)
+        .map_err(|error| dataset_failed(&error).or_hint("goodput stats --help has examples"))?;
     let values = columns.into_iter().next().unwrap_or_default();
     let percentiles = plan::percentiles(args.percentiles.as_deref());
     let column = Column::of(&values, &percentiles, args.early_stopping);

@@ -3,10 +3,6 @@
 
 mod request;
 
-pub(crate) use goodput_lab::sweep::{
-    ABSENCE, EMPTYING, SavedSweep as Saved, at_level, promise, search, unwritable,
-};
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,11 +15,11 @@ use goodput_record::{Campaign, CampaignFolder, FolderError};
 
 use crate::args::SweepArgs;
 use crate::error::{Failed, exit};
-use crate::fleet::{self, Part};
-use crate::printer::Printer;
-use crate::run::{Setup, folder_path, show};
+use crate::fleet::{self, FleetRole};
+use crate::result::{folder_path, show};
+use crate::setup::Setup;
 use crate::workload::dry_run;
-use crate::{plan, report, typed};
+use crate::{explicit_flags, plan, report};
 
 /// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
 const BESIDE_RESUME: [&str; 6] =
@@ -33,10 +29,11 @@ const BESIDE_RESUME: [&str; 6] =
 /// one configuration or several.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
-    let part = if args.output.dry_run { Part::Whole } else { Part::of(&args.shard)? };
-    setup.lab.shard = part.shard();
-    if let Part::Other(other) = part {
-        return fleet::follow(&other, setup.lab, &own_plan(args)?, &led_path(args));
+    let role =
+        if args.output.dry_run { FleetRole::Alone } else { FleetRole::from_args(&args.shard)? };
+    setup.lab.shard = role.shard();
+    if let FleetRole::Rank(meeting) = role {
+        return fleet::follow(&meeting, setup.lab, &own_plan(args)?, &led_path(args));
     }
     let setup = setup.hooked(&args.endpoint)?;
     let (resumed, request) = match &args.resume {
@@ -50,7 +47,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
         permit(&setup, folder, &request, args)?;
     }
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
-    take_part(&mut setup, part, &request)?;
+    take_part(&mut setup, role, &request)?;
     if request.is_one() {
         one(&setup, &request, resumed, args)
     } else {
@@ -69,7 +66,7 @@ fn one(
     let prepared = prepare(setup, request.plan.clone())?;
     let folder = resumed.map_or_else(|| create(args, request), Ok)?;
     let path = folder.path().to_owned();
-    let summary = lab::sweep(setup, request, folder, (prepared.plan, prepared.ready))?;
+    let summary = lab::sweep(setup, request, folder, prepared.into())?;
     let text = || goodput_report::sweep_text(&summary);
     show(&args.output, &path, &report::json(&summary), text)?;
     Ok(ExitCode::from(code(&summary)))
@@ -93,19 +90,21 @@ fn all(
 }
 
 /// Takes this client's place among others: a sweep needs one that decides.
-fn take_part(setup: &mut Setup, part: Part, request: &SweepRequest) -> Result<(), Failed> {
-    match part {
-        Part::First(_) if request.varies_target() => {
+fn take_part(setup: &mut Setup, role: FleetRole, request: &SweepRequest) -> Result<(), Failed> {
+    match role {
+        FleetRole::Coordinator(_) if request.varies_target() => {
             Err(Failed::usage("each client says for itself where it sends requests")
                 .hint("of the target only its model can vary: --vary target.model=a,b"))
         }
-        Part::First(first) => {
-            setup.lab.runner = Box::new(first.gather(setup, &request.plan, true)?);
+        FleetRole::Coordinator(meeting) => {
+            setup.lab.runner = Box::new(meeting.gather(setup, &request.plan, true)?);
             Ok(())
         }
-        Part::Alone(_) => Err(Failed::usage("a sweep of several clients needs one that decides")
-            .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together")),
-        Part::Whole | Part::Other(_) => Ok(()),
+        FleetRole::Shard(_) => {
+            Err(Failed::usage("a sweep of several clients needs one that decides")
+                .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
+        }
+        FleetRole::Alone | FleetRole::Rank(_) => Ok(()),
     }
 }
 
@@ -118,18 +117,17 @@ fn permit(
 ) -> Result<(), Failed> {
     let path = args.resume.as_deref().unwrap_or(folder.path());
     let commands = request::commands(request, path, args)?;
-    if lab::is_over(request, folder, &*setup.observer)? { Ok(()) } else { commands.permit() }
+    if lab::is_over(request, folder, &*setup.observer)? {
+        Ok(())
+    } else {
+        commands.permit(&*setup.observer)
+    }
 }
 
 /// Where a client that is led keeps what it measures.
 fn led_path(args: &SweepArgs) -> PathBuf {
     let named = || format!("runs/{}-sweep", host::timestamp().replace(':', "-")).into();
     args.output.out.clone().unwrap_or_else(named)
-}
-
-/// A saved sweep, computed anew; none where the folder holds no sweep.
-pub(crate) fn read(path: &Path) -> Option<Result<Saved, Failed>> {
-    lab::read(path, &Printer::new(false))
 }
 
 /// What a client that is led settles for itself. The sweep is another's to go on with.
@@ -155,7 +153,7 @@ fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Fail
 
 /// The folder of a sweep that was stopped, and what was asked of it.
 fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
-    typed::refuse_beside("resume", &BESIDE_RESUME)?;
+    explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use goodput_model::excerpt;
+
 /// A file that cannot be used. It names the file, the place in it, the field and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DatasetError {
@@ -117,32 +119,6 @@ impl From<&str> for Fault {
     fn from(what: &str) -> Self {
         Self::from(what.to_owned())
     }
-}
-
-/// The most of a foreign text that a message shows.
-const EXCERPT: usize = 80;
-
-/// Foreign text made short and harmless.
-pub(crate) fn excerpt(text: &str) -> String {
-    let mut shown = String::new();
-    for (place, character) in text.chars().enumerate() {
-        if place == EXCERPT - 1 && text.chars().nth(EXCERPT).is_some() {
-            shown.push('…');
-            break;
-        }
-        let is_harmful = character.is_control() || is_direction(character);
-        if is_harmful {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Characters that turn the text around them.
-fn is_direction(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A list of foreign names, the first twenty of them.

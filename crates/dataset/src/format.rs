@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use goodput_model::closest;
+use goodput_model::{closest, excerpt};
 
 use crate::error::names;
 
@@ -114,7 +114,7 @@ pub(crate) fn by_name<T: Copy>(
     let wanted = text.trim();
     let known = || all.iter().map(|one| name(*one));
     all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| UnknownFormat {
-        name: crate::error::excerpt(text),
+        name: excerpt(text),
         what,
         expected: match closest(wanted, known()) {
             Some(near) => format!("did you mean `{near}`?"),

@@ -11,11 +11,11 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Nanos, Session};
+use goodput_model::{Nanos, Session, excerpt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{DatasetError, Fault, Place, excerpt};
+use crate::error::{DatasetError, Fault, Place};
 use crate::input::{LONGEST, Lines, hex, open, too_long};
 use crate::object::json_fault;
 use mirror::{Line, Pool};

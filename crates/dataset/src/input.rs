@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use goodput_model::excerpt;
 use sha2::{Digest, Sha256};
 
-use crate::error::{DatasetError, Fault, Place, excerpt};
+use crate::error::{DatasetError, Fault, Place};
 
 /// The longest line, item or record that is read into memory.
 pub(crate) const LONGEST: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use goodput_model::{Message, Role};
+use goodput_model::{Message, Role, excerpt};
 use serde_json::value::RawValue;
 
 use crate::error::{DatasetError, Fault};
@@ -94,7 +94,7 @@ pub(crate) fn fields(body: &Object<'_>, notes: &mut Notes) -> Vec<(String, Strin
         } else if matches!(name, "custom_id" | "id") {
             notes.add(&format!("field `{name}` left out: it only names the entry"));
         } else if !READ.contains(&name) {
-            notes.add(&format!("field `{}` goes into the body", crate::error::excerpt(name)));
+            notes.add(&format!("field `{}` goes into the body", excerpt(name)));
             fields.insert(name.to_owned(), value.get().to_owned());
         }
     }

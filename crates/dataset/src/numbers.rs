@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::{DatasetError, Fault, excerpt};
+use goodput_model::excerpt;
+
+use crate::error::{DatasetError, Fault};
 use crate::table::{Row, Table};
 
 /// Rows that are read: all numbers are held in memory, and a pipe may never end.

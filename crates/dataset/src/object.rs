@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use goodput_model::excerpt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -88,7 +89,7 @@ pub(crate) fn string<'a>(
 
 /// What is wrong with a JSON text.
 pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> Fault {
-    let shown = crate::error::excerpt(text.trim_start());
+    let shown = excerpt(text.trim_start());
     if error.is_eof() {
         return Fault::with_hint(
             format!("JSON ends too early in `{shown}`"),
@@ -120,7 +121,7 @@ pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<Fault>
 
 /// Fields that a reader knows nothing of.
 pub(crate) fn unknown_field(name: &str, known: &[&str]) -> Fault {
-    let name = crate::error::excerpt(name);
+    let name = excerpt(name);
     Fault::from(format!("unknown field `{name}`, expected one of {}", names(known.iter().copied())))
 }
 

@@ -7,13 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use goodput_model::excerpt;
 use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 
 use bounded::BoundedFile;
 
-use crate::error::{DatasetError, Fault, Place, excerpt, names};
+use crate::error::{DatasetError, Fault, Place, names};
 use crate::input::{open_file, sha256_of};
 use crate::object::{MOST_TOKENS, TOKENS};
 use crate::options::Options;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_model::{Message, Role};
+use goodput_model::{Message, Role, excerpt};
 
 use crate::error::{DatasetError, Fault};
 use crate::input::{Lines, open, sha256};
@@ -80,7 +80,7 @@ fn object(
     };
     for other in object.names() {
         if ![Some(name), length, answer].contains(&Some(other)) {
-            notes.add(&format!("field `{}` not used", crate::error::excerpt(other)));
+            notes.add(&format!("field `{}` not used", excerpt(other)));
         }
     }
     if prompt.trim().is_empty() {
@@ -152,7 +152,7 @@ pub(crate) fn scan_csv(
     let used = [Some(columns.prompt), columns.length, columns.answer, columns.either];
     for (place, name) in table.header.iter().enumerate() {
         if !used.contains(&Some(place)) {
-            pass.note(&format!("column `{}` not used", crate::error::excerpt(name)));
+            pass.note(&format!("column `{}` not used", excerpt(name)));
         }
     }
     while let Some(row) = table.next(path)? {

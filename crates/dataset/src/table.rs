@@ -7,8 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use csv::{ByteRecord, Position, Reader, ReaderBuilder, Terminator};
+use goodput_model::excerpt;
 
-use crate::error::{DatasetError, Fault, Place, excerpt, names};
+use crate::error::{DatasetError, Fault, Place, names};
 use crate::format::extension;
 use crate::input::{LONGEST, Text, open, open_stream, sha256, too_long, utf8};
 

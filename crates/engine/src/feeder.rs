@@ -6,8 +6,8 @@ use std::sync::mpsc::SyncSender;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::pause;
+use goodput_model::schedule::{Arrivals, Timeline};
 use goodput_model::{Nanos, Session, Shard};
-use goodput_schedule::{Arrivals, Timeline};
 use goodput_workload::Workload;
 
 use crate::senders::Senders;

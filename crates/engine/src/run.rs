@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
+use goodput_model::schedule::{Arrivals, Timeline};
 use goodput_model::{ConnectionPolicy, Load, Mode, Nanos, Shape, Shard, Tracer};
-use goodput_schedule::{Arrivals, Timeline};
 use goodput_wire::{Dialect, Endpoint, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 

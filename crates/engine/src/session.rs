@@ -1,8 +1,8 @@
 //! A session on its way: the step that is ready to be sent, and the steps still to come.
 
 use bytes::Bytes;
+use goodput_model::schedule::Placed;
 use goodput_model::{History, Message, Nanos, Part, Phase, Planned, Request, Role, Session, Step};
-use goodput_schedule::Placed;
 use goodput_wire::{Allowance, Dialect};
 
 use crate::fingerprint::body_hash;

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_clock::{Timer, now, unless, until};
+use goodput_model::schedule::Timeline;
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, Nanos, Phase, RequestRecord, Stage,
     TokenCount, Tracer,
 };
-use goodput_schedule::Timeline;
 use goodput_wire::{Client, Endpoint, SessionHeader, Tagged};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 

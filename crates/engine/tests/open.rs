@@ -211,7 +211,7 @@ fn a_shape_gives_the_instants() {
     let load = Load { num_requests: Some(8), seed: 5, ..common::load(mode) };
     let ended = play(plan(load, vec![session(&[&["a"]], PAUSE); 9], &[], &echo()));
     let due: Vec<Nanos> = ended.sink.0.iter().map(|record| record.scheduled).collect();
-    let expected = goodput_schedule::Arrivals::shaped(&shape, arrivals, 5);
+    let expected = goodput_model::schedule::Arrivals::shaped(&shape, arrivals, 5);
     assert_eq!(due, expected.take(8).collect::<Vec<_>>());
 }
 

@@ -192,7 +192,8 @@ pub(crate) fn metric(fields: &mut Fields, name: &str, sample: &impl Ranked, perc
 /// The lists that both write, one place for each request, in the order of the log.
 pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     object: &mut Object<'_>,
-    (run, view): (&Run<'_>, View),
+    run: &Run<'_>,
+    view: View,
     records: &impl Fn() -> I,
 ) -> Result<(), ExchangeError> {
     let all = || records().filter(counts);

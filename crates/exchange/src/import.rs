@@ -13,11 +13,11 @@ mod vllm;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Reported, Tool};
+use goodput_model::{Reported, Tool, excerpt};
 use serde_json::value::RawValue;
 
 pub use fields::FieldError;
-use fields::{Fields, excerpt};
+use fields::Fields;
 
 /// Larger files are refused: nothing that is understood here is that long.
 const MAX_BYTES: u64 = 2 << 30;

@@ -27,7 +27,7 @@ pub fn sglang<I: Iterator<Item = RequestRecord>>(
     head(&mut object, run)?;
     object.fields(&results(run, &totals))?;
     if detailed {
-        flat::details(&mut object, (run, View::Sglang), records)?;
+        flat::details(&mut object, run, View::Sglang, records)?;
     }
     object.end()?;
     // The tool has no goodput at all, so a note on it would surprise nobody.

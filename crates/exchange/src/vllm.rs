@@ -25,7 +25,7 @@ pub fn vllm<I: Iterator<Item = RequestRecord>>(
     let mut object = Object::new(out)?;
     object.fields(&fields)?;
     if detailed {
-        flat::details(&mut object, (run, View::Vllm), records)?;
+        flat::details(&mut object, run, View::Vllm, records)?;
     }
     object.end()?;
     let mut notes = run.notes();

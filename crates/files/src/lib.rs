@@ -1,5 +1,5 @@
 //! *Other people's files*, opened: a plain file or a clear error, at once, and never more bytes than the
-//! caller allows.
+//! caller allows. What is written for others is there whole or not at all ([`write_whole`]).
 //!
 //! A path may come from a stranger, and so may a whole folder. A link to `/dev/zero` would fill the memory,
 //! a pipe would wait for ever, a device may do anything. Everything that reads such a path opens it here.
@@ -78,6 +78,31 @@ pub fn read_inside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The same as text.
 pub fn read_text_inside(path: &Path, most: u64) -> io::Result<String> {
     text(read_inside(path, most)?)
+}
+
+/// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is written to: whoever
+/// reads it would not find what stands in its place.
+pub fn write_whole<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(File) -> Result<(), E>,
+) -> Result<(), E> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return write(File::options().write(true).open(path)?);
+    }
+    // What a link leads to is replaced, not the link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.new"));
+    let written = || {
+        // What another process left there, or a stranger: a link would lead the bytes to another file.
+        let _ = fs::remove_file(&draft);
+        write(File::create_new(&draft)?)?;
+        Ok(fs::rename(&draft, &path)?)
+    };
+    written().inspect_err(|_| {
+        // The beginning of a file is of no use.
+        let _ = fs::remove_file(&draft);
+    })
 }
 
 /// Opens what `named` describes, if it is a plain file (or a pipe, where that may be).

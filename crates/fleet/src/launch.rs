@@ -6,6 +6,7 @@
 mod follow;
 mod kubernetes;
 mod manifests;
+mod names;
 mod quote;
 mod ray;
 mod slurm;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 pub use follow::{JobObserver, StopRequest};
 pub use kubernetes::KubernetesJob;
+pub use names::{job_name, object_name, secret_key};
 pub use ray::RayJob;
 pub use slurm::SlurmJob;
 

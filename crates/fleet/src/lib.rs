@@ -21,6 +21,7 @@ mod launch;
 mod leader;
 mod member;
 mod message;
+mod rendezvous;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -29,10 +30,14 @@ mod totals;
 pub use detect::{DetectedRank, detect};
 pub use error::{FleetError, LaunchError, Refusal};
 pub use frame::{LARGEST_MESSAGE, LARGEST_PIECE};
-pub use launch::{JobObserver, KubernetesJob, RankCommand, RayJob, SlurmJob, StopRequest};
+pub use launch::{
+    JobObserver, KubernetesJob, RankCommand, RayJob, SlurmJob, StopRequest, job_name, object_name,
+    secret_key,
+};
 pub use leader::{Go, Leader, LeaderSettings, Limits, MemberState, Phase};
 pub use member::{Member, MemberSettings, Next, Start};
 pub use message::{Order, OrderKind, UPLOADED};
+pub use rendezvous::with_port;
 pub use token::Token;
 pub use totals::Totals;
 

@@ -2,6 +2,7 @@
 
 pub mod floor;
 pub mod gates;
+pub mod live;
 pub mod names;
 pub mod proof;
 pub mod saved;

@@ -1,5 +1,6 @@
 //! What goes wrong, so that a user can act on it.
 
+use goodput_dataset::DatasetError;
 use goodput_model::plain;
 use goodput_record::FolderError;
 
@@ -129,5 +130,14 @@ pub fn folder_failed(error: &FolderError) -> Failed {
     match error {
         FolderError::Occupied(_) => failed.hint("name a new folder with --out"),
         _ => failed.hint("--out names another folder"),
+    }
+}
+
+/// A file that cannot be used.
+pub fn dataset_failed(error: &DatasetError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failed.hint(hint),
+        None => failed,
     }
 }

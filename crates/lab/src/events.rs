@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::path::Path;
 
+use goodput_campaign::compare::{Comparison, Design, Floor};
 use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps};
 use goodput_model::{Beat, GpuSample, Nanos, Plan, RequestRecord, Scrape};
 use goodput_record::CampaignFolder;
@@ -55,6 +56,11 @@ pub trait Observer: Send + Sync {
 
     /// A sweep came further: it can be shown, and pages can be put into its folder.
     fn sweep(&self, progress: &SweepProgress<'_>) {
+        let _ = progress;
+    }
+
+    /// A comparison came further: it can be shown, and pages can be put into its folder.
+    fn comparison(&self, progress: &CompareProgress<'_>) {
         let _ = progress;
     }
 
@@ -129,6 +135,35 @@ pub struct SweepView<'a> {
     pub answer: Option<&'a Goodput>,
     /// What is left to do.
     pub left: Option<&'a Estimate>,
+}
+
+/// How far a comparison is.
+#[derive(Clone, Copy)]
+pub enum CompareProgress<'a> {
+    /// The noise floor of this rig: known already, or measured just now.
+    Floor(&'a Floor),
+    /// So long it takes.
+    Estimated {
+        /// What is measured.
+        design: &'a Design,
+        /// Seconds until it may end.
+        next_look_s: f64,
+        /// Seconds until it ends.
+        most_s: f64,
+    },
+    /// A target could not be measured; it is waited for.
+    TargetFailed(&'a Failed),
+    /// The blocks so far, after each and before the first.
+    Blocks {
+        /// What they say.
+        comparison: &'a Comparison,
+        /// Seconds until it may end.
+        left_s: f64,
+        /// Whether the last of them was measured just now.
+        is_new: bool,
+    },
+    /// The numbers were written.
+    Saved(&'a CampaignFolder, &'a Comparison),
 }
 
 /// A run that is about to begin.

@@ -5,6 +5,7 @@
 //! whatever happens to it.
 
 mod following;
+mod job_secrets;
 mod leading;
 mod totals;
 
@@ -18,6 +19,7 @@ use goodput_model::{Plan, Shard, ShardFacts, plain};
 use crate::error::Failed;
 
 pub use following::Followed;
+pub use job_secrets::{JobText, job_plan};
 pub use leading::Leading;
 
 /// Where clients meet, and which of them this is.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodput_campaign::sweep::Level;
 use goodput_model::{Mode, Plan, Rate, Tracer};
-use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder};
+use goodput_record::{Artifact, Manifest};
 
 use crate::error::Failed;
 use crate::events::Observer;
@@ -191,19 +191,12 @@ pub fn export_saved(folder: &Path, to: &str, observer: &dyn Observer) -> Result<
 
 /// The runs of a folder, whichever verb wrote it, in their order. What was set aside and what only
 /// warmed up is not among them.
-fn runs(folder: &Path) -> Vec<PathBuf> {
-    if RunFolder::open(folder).is_ok() {
-        return vec![folder.to_owned()];
+fn runs(path: &Path) -> Vec<PathBuf> {
+    match Artifact::open(path) {
+        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![folder.path().to_owned()],
+        Ok(several) => several.parts().iter().flat_map(|path| runs(path)).collect(),
+        Err(_) => Vec::new(),
     }
-    let below: Vec<PathBuf> = if let Some(series) = SeriesFolder::open(folder) {
-        series.numbers().into_iter().map(|number| series.run(number)).collect()
-    } else {
-        let kinds = [Campaign::Comparison, Campaign::Sweep];
-        let campaign = kinds.into_iter().find_map(|kind| CampaignFolder::open(kind, folder));
-        let parts = campaign.into_iter().flat_map(|all| [all.points(), all.configurations()]);
-        parts.flatten().map(|(_, path)| path).collect()
-    };
-    below.iter().flat_map(|path| runs(path)).collect()
 }
 
 /// Which of several runs it is; of one alone, its load.

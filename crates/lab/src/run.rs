@@ -27,18 +27,18 @@ use crate::events::{Observer, RunView};
 use crate::handle::RunHandle;
 use crate::hooks::{self, HookedRun, RunHooks};
 use crate::hub::Hub;
+use crate::inputs::{self, WorkloadInputs};
 use crate::judge::Judge;
-use crate::materials::{self, Materials};
 use crate::readiness::{self, Ready};
 use crate::server::ServerWatch;
-use crate::vocabulary::{self, Questions};
+use crate::token_calibration::{self, Questions};
 use crate::{calibrate, canary, checks, host, saved, system};
 use recorder::Recorder;
 
 /// Reads the files that the plan names, and settles what they say about the workload.
-pub fn gather(plan: &mut Plan, hub: &Hub) -> Result<Materials, Failed> {
-    let setting = materials::setting(&plan.load);
-    Materials::gather(&mut plan.workload, setting, hub)
+pub fn gather(plan: &mut Plan, hub: &Hub) -> Result<WorkloadInputs, Failed> {
+    let setting = inputs::setting(&plan.load);
+    WorkloadInputs::gather(&mut plan.workload, setting, hub)
 }
 
 /// A run that can begin: its target answers, and its workload is there.
@@ -53,24 +53,24 @@ pub struct Prepared {
 
 /// Gathers what the plan needs and waits for its target.
 pub fn prepare(lab: &Lab, mut plan: Plan) -> Result<Prepared, Failed> {
-    let materials = gather(&mut plan, &lab.hub)?;
+    let inputs = gather(&mut plan, &lab.hub)?;
     check_connections(&plan, lab)?;
-    let stopped = || lab.interrupt.is_interrupted().then(vocabulary::stopped);
+    let stopped = || lab.interrupt.is_interrupted().then(token_calibration::stopped);
     let ready = Arc::new(readiness::wait_unless(&mut plan, &*lab.observer, &stopped)?);
-    settle(lab, plan, materials, ready)
+    settle(lab, plan, inputs, ready)
 }
 
 /// The same on a target that is ready already.
 pub fn prepare_on(lab: &Lab, mut plan: Plan, ready: Arc<Ready>) -> Result<Prepared, Failed> {
-    let materials = gather(&mut plan, &lab.hub)?;
+    let inputs = gather(&mut plan, &lab.hub)?;
     check_connections(&plan, lab)?;
-    settle(lab, plan, materials, ready)
+    settle(lab, plan, inputs, ready)
 }
 
 fn settle(
     lab: &Lab,
     mut plan: Plan,
-    materials: Materials,
+    inputs: WorkloadInputs,
     ready: Arc<Ready>,
 ) -> Result<Prepared, Failed> {
     let questions = Questions {
@@ -78,12 +78,12 @@ fn settle(
         is_stopped: &|| lab.interrupt.is_interrupted(),
         observer: &*lab.observer,
     };
-    vocabulary::settle(&mut plan, &ready, materials.tokenizer.as_ref(), &questions)?;
+    token_calibration::settle(&mut plan, &ready, inputs.tokenizer.as_ref(), &questions)?;
     if !lab.is_led {
         readiness::reset_cache(&plan, &ready)?;
     }
-    let tokenizer = materials.tokenizer.clone();
-    let workload = materials.workload(&plan.workload)?;
+    let tokenizer = inputs.tokenizer.clone();
+    let workload = inputs.workload(&plan.workload)?;
     let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &lab.hub)?;
     checks::check_workload(&plan, &workload)?;
     Ok(Prepared { plan, ready, workload, judge })

@@ -31,21 +31,24 @@ pub fn read_as(
     path: &Path,
     ask: impl FnOnce(&mut Plan) -> Result<(), Failed>,
 ) -> Result<SavedRun, Failed> {
-    let unreadable = |error: FolderError| {
-        let failed = Failed::usage(error.to_string());
-        match error {
-            FolderError::Unfinished(_) => {
-                failed.hint("`goodput merge` with the same --out begins it anew")
-            }
-            _ => failed.hint("a run folder holds plan.toml, manifest.json and requests.log"),
-        }
-    };
     let folder = RunFolder::open(path).map_err(unreadable)?;
     let mut plan = folder.plan().map_err(unreadable)?;
     let manifest = folder.manifest().map_err(unreadable)?;
     ask(&mut plan)?;
     let summary = summarise(&folder, &plan, &manifest, 0)?;
     Ok(SavedRun { plan, manifest, summary })
+}
+
+/// Why the folder of a run cannot be read, with what to do about it.
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+pub(crate) fn unreadable(error: FolderError) -> Failed {
+    let failed = Failed::usage(error.to_string());
+    match error {
+        FolderError::Unfinished(_) => {
+            failed.hint("`goodput merge` with the same --out begins it anew")
+        }
+        _ => failed.hint("a run folder holds plan.toml, manifest.json and requests.log"),
+    }
 }
 
 /// The numbers of several saved runs; what cannot be read is named and left out.

@@ -8,10 +8,10 @@ mod request;
 mod saved;
 
 pub use many::{check, is_over, sweep as sweep_all};
-pub use one::{ABSENCE, EMPTYING, sweep, unwritable};
+pub use one::{ABSENCE, IDLE_LIMIT, SweepTarget, sweep, unwritable};
 pub use point::at_level;
 pub use request::{ServerRequest, SweepRequest, promise};
-pub use saved::{SavedSweep, read};
+pub use saved::{SavedSweep, read, read_folder};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub fn search(
     settled: (Plan, Arc<Ready>),
 ) -> Result<SweepSummary, Failed> {
     let request = SweepRequest::new(sweep, plan);
-    one::sweep(lab, &request, begin_or_go_on(path, &request)?, settled)
+    let (plan, ready) = settled;
+    one::sweep(lab, &request, begin_or_go_on(path, &request)?, SweepTarget { plan, ready })
 }
 
 /// The folder at `path`, made for this request where it is not there yet.

@@ -1,6 +1,6 @@
 //! Why live traffic cannot be passed on.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use goodput_record::FolderError;
@@ -30,4 +30,20 @@ pub enum LiveError {
     /// A thread of ours broke.
     #[error("{0}")]
     Broken(&'static str),
+}
+
+impl LiveError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Proxy(error) => Some(error.hint()),
+            Self::Trace { error, .. } if error.kind() == ErrorKind::AlreadyExists => {
+                Some("a trace is never written over, nor into: each file has a salt of its own")
+            }
+            Self::Trace { .. } => {
+                Some("--output takes the name of a new file in a folder that exists")
+            }
+            Self::Folder(_) | Self::Thread(_) | Self::Broken(_) => None,
+        }
+    }
 }

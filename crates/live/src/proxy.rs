@@ -14,6 +14,7 @@
 mod after;
 mod backend;
 mod call;
+mod connection_limit;
 mod deadline;
 mod flow;
 mod forward;
@@ -34,6 +35,7 @@ mod witness;
 mod worker;
 
 pub use backend::{Backend, Question};
+pub use connection_limit::ConnectionLimit;
 pub use heads::api_of;
 pub(crate) use keeping::Allowance;
 pub use said::HEALTH;

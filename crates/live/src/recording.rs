@@ -9,6 +9,7 @@ mod counts;
 mod line_file;
 mod names;
 mod scale;
+mod summary;
 mod trace;
 mod writer;
 

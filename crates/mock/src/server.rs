@@ -73,6 +73,22 @@ pub enum ServeError {
     Start(#[from] io::Error),
 }
 
+impl ServeError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                "another program has this address; port 0 picks a free one"
+            }
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                "ports below 1024 are the administrator's; take one above"
+            }
+            Self::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
+            _ => "--listen takes 127.0.0.1:8000; port 0 picks a free one",
+        }
+    }
+}
+
 /// A running server. Stops when dropped.
 pub struct Mock {
     address: SocketAddr,

@@ -21,6 +21,7 @@ mod prometheus;
 pub mod random;
 mod reported;
 mod request;
+pub mod schedule;
 mod server;
 mod shape;
 mod shard;
@@ -47,7 +48,7 @@ pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
 pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
-pub use plain::plain;
+pub use plain::{excerpt, plain};
 pub use plan::{
     Api, Arrivals, ConnectionPolicy, Extent, GpuPlan, Header, Http, Keep, Load, Measure, Mode,
     ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
@@ -73,5 +74,5 @@ pub use until::{EndedBy, Figure, Goal, Repeat, Until};
 pub use workload::{
     Calibration, CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat,
     ImagesPlan, LogPlan, OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan,
-    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan,
+    StructuredPlan, ToolsPlan, TracePlan, WorkloadPlan, weight,
 };

@@ -5,16 +5,31 @@ use std::fmt::Write;
 /// `text` with everything that a terminal would act on replaced by its escape.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}');
-        if c.is_control() || is_direction || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            out.push(c);
-        }
+    text.chars().for_each(|c| push_plain(&mut out, c));
+    out
+}
+
+/// The beginning of a foreign text for a message: at most 80 characters, as [`plain`] has them.
+pub fn excerpt(text: &str) -> String {
+    const MOST: usize = 80;
+    let is_longer = text.chars().nth(MOST).is_some();
+    let mut out = String::new();
+    let shown = if is_longer { MOST - 1 } else { MOST };
+    text.chars().take(shown).for_each(|c| push_plain(&mut out, c));
+    if is_longer {
+        out.push('…');
     }
     out
+}
+
+fn push_plain(out: &mut String, c: char) {
+    let is_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}');
+    if c.is_control() || is_direction || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+    } else {
+        out.push(c);
+    }
 }
 
 #[cfg(test)]
@@ -26,5 +41,13 @@ mod tests {
         assert_eq!(plain("a\x1b[2Jb\r\n"), "a\\u{1b}[2Jb\\u{d}\\u{a}");
         assert_eq!(plain("\u{202e}evil"), "\\u{202e}evil");
         assert_eq!(plain("naïve 日本"), "naïve 日本");
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_harmless() {
+        assert_eq!(excerpt("a\u{1b}[2J"), "a\\u{1b}[2J");
+        let longest = "ü".repeat(80);
+        assert_eq!(excerpt(&longest), longest);
+        assert_eq!(excerpt(&"ü".repeat(81)), format!("{}…", "ü".repeat(79)));
     }
 }

@@ -40,6 +40,22 @@ impl Plan {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.plan/1";
 
+    /// How long one run takes at most, where it is bounded by time.
+    pub fn longest(&self) -> Option<Duration> {
+        let load = &self.load;
+        let shaped = match &load.mode {
+            Mode::Shaped { shape, .. } => shape.length(),
+            _ => None,
+        };
+        let measured = load.duration.or(shaped)?;
+        let warmup = match load.warmup {
+            Extent::Time(time) => time,
+            Extent::Requests(0) | Extent::Auto => Duration::ZERO,
+            Extent::Requests(_) => return None,
+        };
+        Some(measured + warmup + load.cooldown + load.drain + self.target.wait_ready)
+    }
+
     /// Requests of one class at a steady average rate: what `goodput run URL --rate R --duration D`
     /// asks for, with one worker.
     pub fn open_loop(url: &str, class: ClassPlan, per_second: f64, duration: Duration) -> Self {
@@ -473,6 +489,16 @@ pub enum GpuPlan {
     Devices(Vec<u32>),
     /// Exporters of NVIDIA or AMD at these URLs.
     Exporters(Vec<String>),
+}
+
+impl GpuPlan {
+    /// The URLs of exporters.
+    pub fn exporters(&self) -> &[String] {
+        match self {
+            Self::Exporters(urls) => urls,
+            _ => &[],
+        }
+    }
 }
 
 fn yes() -> bool {

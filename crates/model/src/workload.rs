@@ -1,8 +1,11 @@
 //! [`WorkloadPlan`]: what to send, in a form that can be written to `plan.toml` and run again.
 
+mod shorthand;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Delay, History, Lengths};
+pub use shorthand::weight;
 
 /// What to send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

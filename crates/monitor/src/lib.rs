@@ -6,6 +6,7 @@
 //! | `board`, `keys` | what is known of the runs under way ([`Board`]), made a view; what keys choose of it |
 //! | `progress`, `ticker` | the line of a run, and when and how lines are shown |
 //! | [`metrics`] | `--metrics-listen`: the runs of one use of a verb as Prometheus metrics |
+//! | [`traffic`] | the same for live traffic that passes a proxy, is recorded, or is tried on a candidate |
 //! | `course` | where a run stands in its plan |
 //!
 //! Who owns the terminal draws and prints. Foreign text must have been made harmless before it gets here.
@@ -17,6 +18,7 @@ pub mod metrics;
 mod panes;
 mod progress;
 mod ticker;
+pub mod traffic;
 mod view;
 mod words;
 

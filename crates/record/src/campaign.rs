@@ -17,14 +17,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_files::{MOST_SMALL, check_inside, read_inside};
+use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_inside, read_text_inside};
 use goodput_model::REDACTED;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::FolderError;
 use crate::folder::{json, new_folder, replace};
-use crate::layout::SUMMARY;
+use crate::layout::{SUMMARY, is_folder};
 use crate::secrets::without_secrets;
 use crate::toml_file::read_toml_inside;
 
@@ -155,6 +155,11 @@ impl CampaignFolder {
         read_toml_inside(&self.path.join(self.kind.file()))
     }
 
+    /// The same as its file has it; empty where it cannot be read.
+    pub fn asked_source(&self) -> String {
+        read_text_inside(&self.path.join(self.kind.file()), MOST_SMALL).unwrap_or_default()
+    }
+
     /// Where the point of this number is, or will be. The label may be any text.
     pub fn point(&self, number: u32, label: &str) -> PathBuf {
         self.path.join(POINTS).join(format!("{number:03}-{}", safe_name(label)))
@@ -236,9 +241,27 @@ impl CampaignFolder {
         self.path.join(CONFIGURATIONS).join(format!("{number:02}-{name}"))
     }
 
+    /// Whether many runs of this kind lie in this folder. The file that says so must be a plain one.
+    pub(crate) fn is_at(kind: Campaign, path: &Path) -> Result<bool, FolderError> {
+        let file = path.join(kind.file());
+        check_inside(&file).map_err(io("read", &file))?;
+        Ok(fs::symlink_metadata(&file).is_ok())
+    }
+
+    /// Whether there are configurations in this folder.
+    pub(crate) fn has_configurations(path: &Path) -> bool {
+        is_folder(&path.join(CONFIGURATIONS))
+    }
+
     /// The configurations that are there, by number.
     pub fn configurations(&self) -> Vec<(u32, PathBuf)> {
         numbered(&self.path.join(CONFIGURATIONS))
+    }
+
+    /// The numbers that were written last; none where there are none, or of another form.
+    pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
+        let bytes = read_inside(&self.path.join(SUMMARY), MOST_SUMMARY).ok()?;
+        serde_json::from_slice(&bytes).ok()
     }
 
     /// Writes the numbers, whole or not at all.

@@ -9,6 +9,9 @@ pub enum FolderError {
     /// Something is there already.
     #[error("`{0}` exists and is not empty")]
     Occupied(PathBuf),
+    /// There is nothing at the path.
+    #[error("`{0}` does not exist")]
+    Missing(PathBuf),
     /// The path is no run.
     #[error("`{0}` is not a run folder: it has no {1}")]
     NotARun(PathBuf, &'static str),

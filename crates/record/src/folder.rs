@@ -150,6 +150,13 @@ impl RunFolder {
         }
     }
 
+    /// Whether a folder holds the files that make a run.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        let is_plain =
+            |name: &str| fs::symlink_metadata(path.join(name)).is_ok_and(|facts| facts.is_file());
+        [PLAN, MANIFEST, LOG].into_iter().all(is_plain)
+    }
+
     /// Opens an existing folder.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         for name in NAMES {
@@ -184,6 +191,11 @@ impl RunFolder {
     pub fn plan(&self) -> Result<Plan, FolderError> {
         let path = self.file(PLAN);
         checked(read_toml_inside(&path)?, &path)
+    }
+
+    /// The plan as its file has it; empty where it cannot be read.
+    pub fn plan_source(&self) -> String {
+        self.read(PLAN, MOST_SMALL).unwrap_or_default()
     }
 
     /// Under which circumstances.
@@ -346,7 +358,7 @@ fn is_left_over(name: &OsStr) -> bool {
 }
 
 /// Writes a file whole or not at all: beside its place, then renamed.
-pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
     let (path, beside) = (folder.join(name), folder.join(format!(".{name}.new")));
     // What an earlier process left there, or a stranger: a link would lead the bytes to another file.
     let _ = fs::remove_file(&beside);

@@ -12,6 +12,7 @@
 //!
 //! No header value, key or query value reaches any of them, and no prompt or answer unless asked.
 
+mod artifact;
 mod campaign;
 mod draft;
 mod error;
@@ -34,10 +35,11 @@ mod toml_file;
 pub mod vary;
 mod workload;
 
+pub use artifact::{Artifact, ArtifactKind, SummaryFolder};
 pub use campaign::{Asked, Campaign, CampaignFolder};
 pub use draft::Draft;
 pub use error::FolderError;
-pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan};
+pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan, replace};
 pub use framed::Framed;
 pub use judgement::JudgementLog;
 pub use log::{Damage, LogReader, LogWriter, Unwritten};

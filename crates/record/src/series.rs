@@ -30,6 +30,11 @@ impl SeriesFolder {
         (!series.numbers().is_empty()).then_some(series)
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Where the run of this number is, or will be.
     pub fn run(&self, number: u32) -> PathBuf {
         self.0.join(format!("{RUN}{number}"))

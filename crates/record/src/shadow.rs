@@ -16,7 +16,6 @@ use std::io;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::{Likeness, Nanos, PairNote, RequestRecord, known_finish};
 use prost::Message;
 use serde::Serialize;
@@ -25,7 +24,6 @@ use serde::de::DeserializeOwned;
 use crate::campaign::{Campaign, CampaignFolder};
 use crate::error::FolderError;
 use crate::framed::Framed;
-use crate::layout::SUMMARY;
 use crate::log::{Damage, LogReader, LogWriter, Unwritten};
 
 const PRIMARY: &str = "primary.log";
@@ -172,8 +170,7 @@ impl ShadowFolder {
 
     /// The numbers that were written last; none where there are none, or of another form.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
-        let bytes = read_inside(&self.path().join(SUMMARY), MOST_SUMMARY).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        self.folder.summary()
     }
 
     /// Every whole pair, from the first.

@@ -3,7 +3,7 @@
 use goodput_model::{Severity, Verdict, plain};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::document::{Block, Cell, Column, Document, Formats, Section, Table};
+use crate::document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
 use crate::render;
 
 /// What an audit found in one result, for a terminal.
@@ -18,10 +18,7 @@ pub fn audit_markdown(audit: &Audit) -> String {
 
 fn document(audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
-    let verdict = match audit.verdict {
-        Verdict::Valid => "VALID: nothing found that speaks against these figures",
-        other => doubtful(other),
-    };
+    let verdict = verdict_line(audit.verdict);
     let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
     Document {
         head: vec![audit.subject.clone(), about.clone()],
@@ -39,21 +36,27 @@ fn document(audit: &Audit) -> Document {
     }
 }
 
-/// What to make of figures that something speaks against.
-pub(crate) fn doubtful(verdict: Verdict) -> &'static str {
+/// What to make of the figures.
+pub(crate) fn verdict_line(verdict: Verdict) -> &'static str {
     match verdict {
+        Verdict::Valid => "VALID: nothing found that speaks against these figures",
+        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
         Verdict::Void => "VOID: do not use these figures as a result",
-        _ => "SUSPECT: read what is doubtful before using these figures",
     }
 }
 
-fn checks(audit: &Audit) -> Table {
-    let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
-    Table::of("", "", &audit.items)
-        .with(Column::left("status", 10).short(""), |item| mark(item))
+/// Every check with what the result says: the same rows on the page of an audit, of a run and of a sweep.
+pub(crate) fn checks(audit: &Audit) -> Table {
+    let (text, markdown, html) = (Formats::TEXT, Formats::MARKDOWN, Formats::HTML);
+    let table = Table::of("", "What a result must tell", &audit.items)
+        .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| mark(item))
         .with(Column::left("check", 24).on(text), |item| item.title.clone())
         .with(Column::left("check", 0).on(markdown), |item| {
             format!("{} ({})", item.title, item.check)
+        })
+        .with(Column::left("check", 0).on(html), |item| item.title.clone())
+        .with(Column::left("status", 0).on(html), |item| {
+            Cell::from(mark(item).to_lowercase()).tone(tone(item))
         })
         .with(Column::prose("what the result says", 1), |item| match advice(item) {
             "" => Cell::from(item.evidence.clone()),
@@ -62,18 +65,28 @@ fn checks(audit: &Audit) -> Table {
                 Cell::from(item.evidence.clone()).short(short)
             }
         })
-        .with(Column::left("what to do", 0).on(markdown), |item| advice(item).to_owned())
+        .with(Column::left("what to do", 0).on(Formats::WIDE), |item| advice(item).to_owned())
         .with(Column::left("asked by", 0).on(markdown), |item| item.source.name())
-        .table
+        .table;
+    Table { look: TableStyle::Words, ..table }
+}
+
+fn tone(item: &Item) -> Tone {
+    match (item.status, item.severity) {
+        (Status::Ok, _) => Tone::Good,
+        (Status::Wrong, _) => Tone::Bad,
+        (Status::Doubtful, Severity::Info) => Tone::Plain,
+        (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
+    }
 }
 
 /// What to do about an item; nothing where all is well.
-pub(crate) fn advice(item: &Item) -> &str {
+fn advice(item: &Item) -> &str {
     if item.status == Status::Ok { "" } else { &item.advice }
 }
 
 /// The word at the left: what is doubtful without weight is a note.
-pub(crate) fn mark(item: &Item) -> &'static str {
+fn mark(item: &Item) -> &'static str {
     match (item.status, item.severity) {
         (Status::Doubtful, Severity::Info) => "note",
         (Status::Wrong, _) => "WRONG",

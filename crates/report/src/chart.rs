@@ -23,7 +23,7 @@ const MARKS: [char; TONES] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
 
 /// How a terminal shows a chart: it has no room for names of axes, so the title has them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plot {
+pub(crate) struct TextPlot {
     /// Says what is shown over what.
     pub(crate) title: String,
     /// Rows of the plot.
@@ -32,7 +32,7 @@ pub(crate) struct Plot {
     pub(crate) chart: Chart,
 }
 
-impl Plot {
+impl TextPlot {
     fn height(&self) -> Option<(f64, &str)> {
         self.chart.rules.iter().find_map(|rule| match rule {
             Rule::Height(at, name) => Some((*at, name.as_str())),
@@ -54,7 +54,7 @@ fn mark(series: &Series) -> char {
 
 /// A cell of the plot; what stands higher here covers the rest.
 #[derive(Debug, Clone, Copy, Default)]
-struct Cell {
+struct Character {
     mark: Option<char>,
     bar: bool,
     braille: u8,
@@ -62,7 +62,7 @@ struct Cell {
     place: bool,
 }
 
-impl Cell {
+impl Character {
     fn show(self) -> char {
         match self {
             Self { mark: Some(mark), .. } => mark,
@@ -79,7 +79,7 @@ impl Cell {
 }
 
 /// The chart in lines of at most 79 columns: title, plot, ticks, legend.
-pub(crate) fn draw(plot: &Plot) -> String {
+pub(crate) fn draw(plot: &TextPlot) -> String {
     let chart = &plot.chart;
     let mut out = format!("{}\n", clip(&plain(&plot.title), WIDTH));
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
@@ -100,7 +100,7 @@ pub(crate) fn draw(plot: &Plot) -> String {
     out
 }
 
-fn legend(out: &mut String, plot: &Plot) {
+fn legend(out: &mut String, plot: &TextPlot) {
     let drawn = plot.chart.series.iter().filter(|series| !series.dots.is_empty());
     let series = drawn.map(|series| format!("{} {}", mark(series), plain(&series.name)));
     let line = plot.height().map(|(_, name)| format!("╌ {}", plain(name)));
@@ -129,15 +129,15 @@ fn legend(out: &mut String, plot: &Plot) {
 struct Canvas {
     x: Scale,
     y: Scale,
-    cells: Vec<[Cell; COLUMNS]>,
+    cells: Vec<[Character; COLUMNS]>,
 }
 
 impl Canvas {
     fn new(x: Scale, y: Scale, rows: usize) -> Self {
-        Self { x, y, cells: vec![[Cell::default(); COLUMNS]; rows.clamp(2, 40)] }
+        Self { x, y, cells: vec![[Character::default(); COLUMNS]; rows.clamp(2, 40)] }
     }
 
-    fn fill(&mut self, plot: &Plot) {
+    fn fill(&mut self, plot: &TextPlot) {
         if let Some(row) = plot.height().and_then(|line| self.row(line.0)) {
             self.cells[row].iter_mut().for_each(|cell| cell.line = true);
         }

@@ -5,9 +5,13 @@
 //! the column that is headed by its name. Foreign text never begins such a line: it stands behind a
 //! label, in a cell or in the first line, which is never painted.
 
+use std::ops::Range;
+
+use goodput_model::Verdict;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::render::text::LABEL;
+use crate::audit;
+use crate::render::text::{LABEL, verdict_line};
 
 /// What a colour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,34 +31,30 @@ impl Hue {
     }
 }
 
-/// Where in a page a line stands.
+/// Which part of a page a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nowhere in particular.
+enum PagePart {
+    /// None in particular.
     Page,
     /// Below a verdict: caveats.
     Caveats,
     /// Below the state of an SLO: its terms.
     Terms,
-    /// In a table whose last column begins here and holds words.
+    /// A table whose last column begins here and holds words.
     Column(usize),
-    /// In the table of an audit, whose first column holds words.
+    /// The table of an audit, whose first column holds words.
     Audit,
-    /// In what a server left in its log.
+    /// What a server left in its log.
     Quoted,
     /// Below the table of an audit.
     AfterAudit,
 }
 
-/// Words of a verdict, with what may follow them.
-const VERDICTS: [(&str, &str, Hue); 3] = [
-    ("VALID", "", Hue::Good),
-    ("SUSPECT", ": read the caveats before using these numbers", Hue::Doubt),
-    ("VOID", ": do not use these numbers as a result", Hue::Bad),
-];
+/// Words with a meaning.
+type Words = [(&'static str, Hue)];
 
-/// States of an SLO at the beginning of what stands beside its label.
-const STATES: [(&str, Hue); 4] = [
+/// States of an SLO at the beginning of what stands next to its label.
+const STATES: &Words = &[
     ("MET", Hue::Good),
     ("MISSED", Hue::Bad),
     ("UNDECIDED", Hue::Doubt),
@@ -62,17 +62,16 @@ const STATES: [(&str, Hue); 4] = [
 ];
 
 /// The same of a term, at its end.
-const ENDS: [(&str, Hue); 3] =
-    [("met", Hue::Good), ("missed", Hue::Bad), ("undecided", Hue::Doubt)];
+const ENDS: &Words = &[("met", Hue::Good), ("missed", Hue::Bad), ("undecided", Hue::Doubt)];
 
 /// Marks of caveats.
-const CAVEATS: [(&str, Hue); 2] = [("warning", Hue::Doubt), ("void", Hue::Bad)];
+const CAVEATS: &Words = &[("warning", Hue::Doubt), ("void", Hue::Bad)];
 
 /// Columns that hold words, by their headings.
 const COLUMNS: [&str; 3] = ["verdict", "holds", "the SLO"];
 
 /// What stands in them.
-const WORDS: [(&str, Hue); 13] = [
+const CELLS: &Words = &[
     ("better", Hue::Good),
     ("WORSE", Hue::Bad),
     ("inconclusive", Hue::Doubt),
@@ -89,161 +88,151 @@ const WORDS: [(&str, Hue); 13] = [
 ];
 
 /// Marks of the checks of an audit.
-const CHECKS: [(&str, Hue); 4] =
-    [("ok", Hue::Good), ("doubtful", Hue::Doubt), ("missing", Hue::Doubt), ("WRONG", Hue::Bad)];
+const CHECKS: &Words =
+    &[("ok", Hue::Good), ("doubtful", Hue::Doubt), ("missing", Hue::Doubt), ("WRONG", Hue::Bad)];
 
-/// Its verdicts, with what follows them.
-const AUDITS: [(&str, &str, Hue); 3] = [
-    ("VALID", ": nothing found that speaks against these figures", Hue::Good),
-    ("SUSPECT", ": read what is doubtful before using these figures", Hue::Doubt),
-    ("VOID", ": do not use these figures as a result", Hue::Bad),
-];
+/// A part of a line with its colour.
+struct Painted {
+    bytes: Range<usize>,
+    hue: Hue,
+}
+
+impl Painted {
+    /// The first of these words of which this is true, at this place of the line.
+    fn find(words: &Words, from: usize, is_it: impl Fn(&str) -> bool) -> Option<Self> {
+        let (word, hue) = words.iter().find(|(word, _)| is_it(word))?;
+        Some(Self { bytes: from..from + word.len(), hue: *hue })
+    }
+
+    /// The verdict of which this is the whole line.
+    fn verdict(from: usize, is_it: impl Fn(Verdict) -> bool) -> Option<Self> {
+        let all = [
+            (Verdict::Valid, Hue::Good),
+            (Verdict::Suspect, Hue::Doubt),
+            (Verdict::Void, Hue::Bad),
+        ];
+        let (verdict, hue) = all.into_iter().find(|(verdict, _)| is_it(*verdict))?;
+        Some(Self { bytes: from..from + verdict.name().len(), hue })
+    }
+}
 
 /// The page with colours. Without them it is the same text.
 pub fn coloured(page: &str) -> String {
     let mut out = String::with_capacity(page.len() + 64);
-    let mut place = Place::Page;
+    let mut part = PagePart::Page;
     for (number, line) in page.split_inclusive('\n').enumerate() {
-        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        let text = line.strip_suffix('\n').unwrap_or(line);
         // The first line is a target or an answer: foreign words stand there.
-        let found = if number == 0 { None } else { find(text, &mut place) };
-        match found.and_then(|(from, to, hue)| {
-            Some((text.get(..from)?, text.get(from..to)?, text.get(to..)?, hue))
+        let painted = if number == 0 { None } else { find(text, &mut part) };
+        match painted.and_then(|Painted { bytes: Range { start, end }, hue }| {
+            Some((line.get(..start)?, line.get(start..end)?, line.get(end..)?, hue))
         }) {
             Some((before, word, after, hue)) => {
                 out.extend([before, hue.code(), word, "\x1b[0m", after]);
             }
-            None => out.push_str(text),
+            None => out.push_str(line),
         }
-        out.push_str(end);
     }
     out
 }
 
-/// Which bytes of a line have a colour, and where the next line stands.
-fn find(line: &str, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    if *place == Place::Quoted && !line.is_empty() {
+/// What of a line has a colour; the part that the next line belongs to.
+fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
+    if *part == PagePart::Quoted && !line.is_empty() {
         return None;
     }
     if line.ends_with(" failed:") {
-        *place = Place::Quoted;
+        *part = PagePart::Quoted;
         return None;
     }
-    if let Some(found) = labelled(line, "Verdict", place) {
-        return Some(found);
+    if let Some((next, painted)) = labelled(line) {
+        *part = next;
+        return Some(painted);
     }
-    let heading = COLUMNS
-        .iter()
-        .find(|name| line.strip_suffix(*name).is_some_and(|rest| rest.ends_with("  ")));
-    if let Some(heading) = heading {
-        *place = Place::Column(line.width() - heading.width());
+    let is_heading = |name: &&str| line.strip_suffix(*name).is_some_and(|it| it.ends_with("  "));
+    let begins = if let Some(heading) = COLUMNS.iter().find(|name| is_heading(name)) {
+        Some(PagePart::Column(line.width() - heading.width()))
+    } else {
+        let is_audit = line.trim_start().starts_with("check  ");
+        (is_audit && line.ends_with("what the result says")).then_some(PagePart::Audit)
+    };
+    if let Some(begins) = begins {
+        *part = begins;
         return None;
     }
-    if line.trim_start().starts_with("check  ") && line.ends_with("what the result says") {
-        *place = Place::Audit;
-        return None;
-    }
-    match *place {
-        Place::Page | Place::Quoted => {
-            *place = Place::Page;
-            None
+    let now = *part;
+    *part = after(line, now);
+    match now {
+        PagePart::Page | PagePart::Quoted => None,
+        PagePart::Caveats => {
+            let mark = line.strip_prefix("  ")?.get(..LABEL)?.trim_end();
+            Painted::find(CAVEATS, 2, |word| word == mark)
         }
-        Place::Caveats => caveat(line, place),
-        Place::Terms => term(line, place),
-        Place::Column(column) => cell(line, column, place),
-        Place::Audit => check(line, place),
-        Place::AfterAudit => {
-            let is_it = |(word, rest, _): &&(&str, &str, Hue)| {
-                line.strip_prefix(word).is_some_and(|after| after == *rest)
-            };
-            let (word, _, hue) = AUDITS.iter().find(is_it)?;
-            *place = Place::Page;
-            Some((0, word.len(), *hue))
+        PagePart::Terms => {
+            line.strip_prefix(INDENT)?;
+            let ends = |word: &str| line.strip_suffix(word).is_some_and(|it| it.ends_with(", "));
+            let painted = Painted::find(ENDS, 0, ends)?;
+            let from = line.len() - painted.bytes.len();
+            Some(Painted { bytes: from..line.len(), ..painted })
         }
+        PagePart::Column(column) => {
+            let from = byte_at(line, column)?;
+            // Cells before it stand apart from it.
+            let (before, value) = line.split_at_checked(from)?;
+            if !before.ends_with("  ") {
+                return None;
+            }
+            let stands =
+                |rest: &str| rest.is_empty() || rest.starts_with([':', ',']) || rest == " ?";
+            Painted::find(CELLS, from, |word| value.strip_prefix(word).is_some_and(stands))
+        }
+        PagePart::Audit => Painted::find(CHECKS, 0, |word| {
+            line.strip_prefix(word).is_some_and(|rest| rest.starts_with("  "))
+        }),
+        PagePart::AfterAudit => audit_verdict(line),
     }
 }
 
-/// A verdict, or the state of an SLO, beside its label.
-fn labelled(line: &str, label: &str, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    let beside = |label: &str| {
-        let rest = line.strip_prefix(label)?;
-        let pad = LABEL + 2 - label.len();
-        let value = rest.strip_prefix(" ".repeat(pad).as_str())?;
-        (!value.starts_with(' ')).then_some((LABEL + 2, value))
-    };
-    if let Some((from, value)) = beside(label) {
-        let is_it = |(word, rest, _): &&(&str, &str, Hue)| {
-            value.strip_prefix(word).is_some_and(|after| after == *rest)
-        };
-        let (word, _, hue) = VERDICTS.iter().find(is_it)?;
-        *place = Place::Caveats;
-        return Some((from, from + word.len(), *hue));
-    }
-    let (from, value) = beside("SLO")?;
-    let is_it = |(word, _): &&(&str, Hue)| {
-        value.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
-    };
-    let (word, hue) = STATES.iter().find(is_it)?;
-    *place = Place::Terms;
-    Some((from, from + word.len(), *hue))
+fn audit_verdict(line: &str) -> Option<Painted> {
+    Painted::verdict(0, |verdict| line == audit::verdict_line(verdict))
 }
 
-/// A caveat's mark; what goes on below it begins where its text does.
-fn caveat(line: &str, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    let Some(mark) = line.strip_prefix("  ").and_then(|rest| rest.get(..LABEL)) else {
-        *place = Place::Page;
-        return None;
+/// What stands in front of lines that go on below a label.
+const INDENT: &str = "            ";
+
+/// The part that the line below this one belongs to.
+fn after(line: &str, part: PagePart) -> PagePart {
+    let goes_on = match part {
+        PagePart::Page | PagePart::Quoted => false,
+        PagePart::Caveats => {
+            let mark = line.strip_prefix("  ").and_then(|rest| rest.get(..LABEL));
+            mark.is_some_and(|mark| ["", "note", "warning", "void"].contains(&mark.trim_end()))
+        }
+        PagePart::Terms => line.starts_with(INDENT),
+        PagePart::Column(_) => !line.is_empty(),
+        PagePart::Audit if line.is_empty() => return PagePart::AfterAudit,
+        PagePart::Audit => true,
+        PagePart::AfterAudit => audit_verdict(line).is_none(),
     };
-    let mark = mark.trim_end();
-    if !["", "note", "warning", "void"].contains(&mark) {
-        *place = Place::Page;
-    }
-    let (word, hue) = CAVEATS.iter().find(|(word, _)| *word == mark)?;
-    Some((2, 2 + word.len(), *hue))
+    if goes_on { part } else { PagePart::Page }
 }
 
-/// A term of an SLO ends with what became of it.
-fn term(line: &str, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    if !line.starts_with(" ".repeat(LABEL + 2).as_str()) {
-        *place = Place::Page;
-        return None;
+/// A verdict, or the state of an SLO, next to its label; and what stands below it.
+fn labelled(line: &str) -> Option<(PagePart, Painted)> {
+    let from = INDENT.len();
+    let (label, value) = line.split_at_checked(from)?;
+    match label.trim_end() {
+        "Verdict" => {
+            let is_it = |verdict| value == verdict_line(verdict);
+            Some((PagePart::Caveats, Painted::verdict(from, is_it)?))
+        }
+        "SLO" => {
+            let ends = |rest: &str| rest.is_empty() || rest.starts_with(": ");
+            let is_it = |word: &str| value.strip_prefix(word).is_some_and(ends);
+            Some((PagePart::Terms, Painted::find(STATES, from, is_it)?))
+        }
+        _ => None,
     }
-    let is_it =
-        |(word, _): &&(&str, Hue)| line.strip_suffix(word).is_some_and(|rest| rest.ends_with(", "));
-    let (word, hue) = ENDS.iter().find(is_it)?;
-    Some((line.len() - word.len(), line.len(), *hue))
-}
-
-/// A word in the last column of a table, whole or followed by its reason.
-fn cell(line: &str, column: usize, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    if line.is_empty() {
-        *place = Place::Page;
-        return None;
-    }
-    let from = byte_at(line, column)?;
-    // Cells before it stand apart from it.
-    let is_apart = line.get(..from).is_some_and(|before| before.ends_with("  "));
-    let value = line.get(from..).filter(|_| is_apart)?;
-    let is_it = |(word, _): &&(&str, Hue)| {
-        value
-            .strip_prefix(word)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ',']) || rest == " ?")
-    };
-    let (word, hue) = WORDS.iter().find(is_it)?;
-    Some((from, from + word.len(), *hue))
-}
-
-/// The mark of a check of an audit.
-fn check(line: &str, place: &mut Place) -> Option<(usize, usize, Hue)> {
-    if line.is_empty() {
-        *place = Place::AfterAudit;
-        return None;
-    }
-    let is_it = |(word, _): &&(&str, Hue)| {
-        line.strip_prefix(word).is_some_and(|rest| rest.starts_with("  "))
-    };
-    let (word, hue) = CHECKS.iter().find(is_it)?;
-    Some((0, word.len(), *hue))
 }
 
 /// The byte at which this column begins.

@@ -54,7 +54,7 @@ pub fn compare_junit(comparison: &Comparison) -> String {
     render::junit::page(&document(comparison.into()))
 }
 
-fn document(view: CompareView<'_>) -> Document {
+pub(crate) fn document(view: CompareView<'_>) -> Document {
     let comparison = view.comparison;
     let mut sentences = answer::sentences(comparison).into_iter();
     let answer = sentences.next().map(|sentence| Answer {

@@ -18,9 +18,9 @@
 //! - A [`Table`] has [`Column`]s and rows of [`Cell`]s. The column knows its heading, on which side its
 //!   cells stand, and how much room a terminal has for it; the cell has its text, its tone (whether that
 //!   is good news) and the folder that it leads to.
-//! - A [`Mark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
+//! - A [`SeverityMark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
 //!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
-//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`Plot`] shows it on a terminal.
+//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`TextPlot`] shows it on a terminal.
 //!
 //! # What differs between formats
 //!
@@ -50,7 +50,7 @@
 
 use goodput_model::{Caveat, Severity, Verdict};
 
-use crate::chart::Plot;
+use crate::chart::TextPlot;
 use crate::markup::Html;
 use crate::svg::Chart;
 
@@ -191,7 +191,7 @@ pub(crate) enum Block {
     /// For a browser.
     Charts(Vec<Chart>),
     /// For a terminal.
-    Plot(Plot),
+    Plot(TextPlot),
     Note(Note),
     List(List),
     /// A line in bold type.
@@ -204,7 +204,7 @@ pub(crate) enum Block {
     Caveats(Vec<Caveat>),
     Failure(Failure),
     Lines(Lines),
-    Marks(Vec<Mark>),
+    Marks(Vec<SeverityMark>),
     /// What is there for those who look for it; on a terminal like everything else.
     Folded(Folded),
     /// What only a browser can do, such as the explorer.
@@ -239,7 +239,10 @@ impl Block {
     }
 
     pub(crate) fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
-        Self::Judgement(Judgement { verdict, caveats: caveats.to_vec() })
+        Self::Judgement(Judgement {
+            verdict,
+            marks: caveats.iter().map(SeverityMark::of_caveat).collect(),
+        })
     }
 
     /// Nothing where there is no line.
@@ -327,10 +330,29 @@ pub(crate) struct Lines {
 
 /// Something that matters so much, under the fact above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct SeverityMark {
     pub(crate) word: &'static str,
     pub(crate) severity: Severity,
     pub(crate) text: String,
+}
+
+impl SeverityMark {
+    /// The message of a caveat, and what to do about it.
+    fn of_caveat(caveat: &Caveat) -> Self {
+        let Caveat { severity, message, advice, .. } = caveat;
+        let advice = advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
+        let text = format!("{message}{advice}");
+        Self { word: Self::word(*severity), severity: *severity, text }
+    }
+
+    /// What a terminal shows at the left.
+    pub(crate) fn word(severity: Severity) -> &'static str {
+        match severity {
+            Severity::Info => "  note",
+            Severity::Warn => "  warning",
+            Severity::Void => "  void",
+        }
+    }
 }
 
 /// Blocks behind a line.
@@ -344,7 +366,7 @@ pub(crate) struct Folded {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
-    pub(crate) caveats: Vec<Caveat>,
+    pub(crate) marks: Vec<SeverityMark>,
 }
 
 /// Rows under headings.
@@ -356,7 +378,7 @@ pub(crate) struct Table {
     pub(crate) above: String,
     /// What it shows, in a browser.
     pub(crate) caption: String,
-    pub(crate) look: Look,
+    pub(crate) look: TableStyle,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<Cell>>,
     /// On a terminal columns are as wide as their cells, and the first gives way.
@@ -451,6 +473,17 @@ impl<T> Rows<T> {
         self
     }
 
+    /// A column for each of these.
+    pub(crate) fn each<K, C: Into<Cell>>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        column: impl Fn(&K) -> Column,
+        cell: impl Fn(&T, &K) -> C,
+    ) -> Self {
+        let with = |rows: Self, key| rows.with(column(&key), |subject| cell(subject, &key));
+        keys.into_iter().fold(self, with)
+    }
+
     /// Numbers under a heading.
     pub(crate) fn right<C: Into<Cell>>(
         self,
@@ -474,13 +507,11 @@ impl<T> Rows<T> {
 
 /// How a table looks in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Look {
+pub(crate) enum TableStyle {
     #[default]
     Numbers,
     /// Cells are sentences, which are broken into lines.
     Words,
-    /// The first two columns are words, the rest sentences; what stands above it says what it is.
-    Checklist,
     /// Rows lead on to pages; the caption stands above, as it is as wide as the page.
     Links,
 }
@@ -528,6 +559,11 @@ impl Column {
     /// Numbers.
     pub(crate) fn right(head: impl Into<String>, width: usize) -> Self {
         Self { align: Align::Right, ..Self::left(head, width) }
+    }
+
+    /// Numbers under a heading of two lines on a terminal.
+    pub(crate) fn stacked(above: &str, below: &str, width: usize) -> Self {
+        Self::right(format!("{above} {below}"), width).short(format!("{above}\n{below}"))
     }
 
     pub(crate) fn short(self, short: impl Into<String>) -> Self {

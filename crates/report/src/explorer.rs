@@ -3,82 +3,25 @@
 //! The page holds counts, no samples. Whatever limit can be chosen is an edge between counts, so what
 //! is shown for it is exact. Without a script the table stands at the limits that were asked for.
 
-mod counts;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use goodput_model::{MetricName, Slo, SloMetric, SloStatistic};
-use goodput_stats::{SloGrid, SloSummary};
+use goodput_stats::{LoadGrid, SloCounts, SloLimits, SloStart, SloTally, StatedAnswer};
 
-use self::counts::{Counts, Kept, Start};
 use crate::markup::{Html, escaped, filled};
 use crate::number::{amount, count, percent};
-
-/// The share of good requests where nobody asked for one, in percent.
-const USUAL: f64 = 99.0;
-
-/// Where the explorer begins.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Asked {
-    /// Limit of TTFT in milliseconds; none where there is none, or it grows with the prompt.
-    pub(crate) ttft_ms: Option<f64>,
-    /// The same of TPOT.
-    pub(crate) tpot_ms: Option<f64>,
-    /// The share of requests that must be good, in percent.
-    pub(crate) percent: Option<f64>,
-}
-
-impl Asked {
-    /// What was promised, and the share that must keep it, where one was asked for.
-    pub(crate) fn of(slo: Option<&Slo>, share: Option<f64>) -> Self {
-        let limit = |metric| {
-            let limit = slo?.limit(metric)?;
-            (!limit.is_linear()).then_some(limit.base)
-        };
-        let strictest = slo.and_then(|slo| {
-            let terms = slo.terms.iter().filter(|term| {
-                let [ttft, tpot] = [MetricName::Ttft, MetricName::Tpot].map(SloMetric::Request);
-                term.metric == ttft || term.metric == tpot
-            });
-            let percents = terms.filter_map(|term| match term.statistic {
-                SloStatistic::Percentile(percent) => Some(percent),
-                _ => None,
-            });
-            percents.max_by(f64::total_cmp)
-        });
-        Self {
-            ttft_ms: limit(MetricName::Ttft),
-            tpot_ms: limit(MetricName::Tpot),
-            percent: share.map(|share| share * 100.0).or(strictest),
-        }
-    }
-
-    /// The same of a run, from what its summary says about its SLO.
-    pub(crate) fn of_run(slo: Option<&SloSummary>) -> Self {
-        let promised = slo.and_then(|slo| slo.slo.parse::<Slo>().ok());
-        Self::of(promised.as_ref(), slo.and_then(|slo| slo.target))
-    }
-}
-
-/// What the page has found for the limits that were asked for, in the words of its headline, and the
-/// load that it stands at.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) level: Option<f64>,
-    pub(crate) text: String,
-}
 
 /// The explorer over these points, loads ascending, each with its load and the name of that: those of
 /// one load are counted together. While the limits stand as they were asked for, it gives the page's
 /// own answer. Nothing where nothing was counted.
 pub(crate) fn fill(
     html: &mut Html,
-    points: &[(f64, String, &SloGrid)],
+    points: &[LoadGrid<'_>],
     gpus: Option<u32>,
-    asked: Asked,
-    answer: Option<&Answer>,
+    asked: SloLimits,
+    answer: Option<&StatedAnswer>,
 ) {
-    let Some(counts) = Counts::of(points, gpus, asked, answer) else { return };
+    let Some(counts) = SloCounts::new(points, gpus, asked, answer) else { return };
     let text = |stops: &[f64], at: usize| stops.get(at).copied().map_or(String::new(), time);
     let last = |stops: &[f64]| stops.len().saturating_sub(1).to_string();
     let rows = Html::of(|html| {
@@ -87,7 +30,7 @@ pub(crate) fn fill(
             html.element("tr", &[], |html| row(html, &load.label, &kept));
         }
     });
-    let Start { ttft, tpot, percent } = counts.start;
+    let SloStart { ttft, tpot, percent } = counts.start;
     let with = [
         ("ttft", &*text(&counts.ttft, ttft)),
         ("ttft-place", &ttft.to_string()),
@@ -104,7 +47,7 @@ pub(crate) fn fill(
 }
 
 /// One load. The script writes the same cells anew.
-fn row(html: &mut Html, label: &str, kept: &Kept) {
+fn row(html: &mut Html, label: &str, kept: &SloTally) {
     html.leaf("th", &[("scope", "row")], label);
     html.leaf("td", &[], &count(kept.requests));
     let share = kept.share();
@@ -118,14 +61,14 @@ fn row(html: &mut Html, label: &str, kept: &Kept) {
 }
 
 /// What the table says, in a sentence. The script says it in the same words.
-fn sentence(counts: &Counts) -> String {
+fn sentence(counts: &SloCounts) -> String {
     let [ttft, tpot] = [(&counts.ttft, counts.start.ttft), (&counts.tpot, counts.start.tpot)]
         .map(|(stops, at)| stops.get(at).copied().map_or("–".to_owned(), time));
     let wanted = number(counts.start.percent);
-    let all: Vec<(&str, Kept)> =
+    let all: Vec<(&str, SloTally)> =
         counts.points.iter().map(|load| (load.label.as_str(), counts.kept(load))).collect();
     let begin = format!("TTFT below {ttft} and TPOT below {tpot} for at least {wanted} %: ");
-    let figures = |kept: &Kept| {
+    let figures = |kept: &SloTally| {
         format!(
             "{} good req/s and {} good output tok/s",
             amount(kept.good_rps()),

@@ -52,7 +52,7 @@ pub(crate) const ROWS: [(&str, &str, f64); 14] = [
 
 const NOTHING: &str = "Nothing to compare: no run ended as planned with a good answer";
 
-fn document(repeats: &Repeats) -> Document {
+pub(crate) fn document(repeats: &Repeats) -> Document {
     let run = repeats.run.as_ref();
     let title = run.map_or("Repeated runs".to_owned(), |run| {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
@@ -311,24 +311,21 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
         let (from, to) = if last > first { (first, last) } else { (first - 0.5, first + 0.5) };
         let mean = |x| Dot { low: found.low, high: found.high, ..Dot::new(x, found.mean) };
         let label = label(name);
-        Some(Chart {
-            name: file,
-            title: format!("{label}, run by run"),
-            says: format!(
-                "Mean {}{}, from {} to {}.",
-                signed(found.mean),
-                ends(found, 1.0),
-                signed(found.min),
-                signed(found.max)
-            ),
-            x: Axis::between("run"),
-            y: Axis::linear(label),
-            series: vec![
-                Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
-                Series::new("run", Shape::Marks, 0, dots),
-            ],
-            rules: Vec::new(),
-        })
+        Some(
+            Chart::new(file, format!("{label}, run by run"))
+                .says(format!(
+                    "Mean {}{}, from {} to {}.",
+                    signed(found.mean),
+                    ends(found, 1.0),
+                    signed(found.min),
+                    signed(found.max)
+                ))
+                .over(Axis::between("run"), label)
+                .series([
+                    Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
+                    Series::new("run", Shape::Marks, 0, dots),
+                ]),
+        )
     };
     DRAWN.into_iter().filter_map(chart).collect()
 }

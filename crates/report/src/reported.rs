@@ -1,12 +1,12 @@
 //! What a result file of another tool states, with what the audit found; and several side by side.
 
 use goodput_campaign::compare::{FileComparison, FileFigure, ReportedSide};
-use goodput_model::{Reported, ReportedMetric, Severity, Verdict};
+use goodput_model::{Reported, Severity, Verdict};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::audit::doubtful;
+use crate::audit::verdict_line;
 use crate::clip::clip;
-use crate::document::{Block, Document, Formats, List, Section, Table};
+use crate::document::{Block, Column, Document, Formats, List, Section, Table};
 use crate::number::{amount, cell, count, known};
 use crate::render;
 
@@ -30,11 +30,11 @@ pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
     render::markdown::page(&document(run, audit))
 }
 
-fn document(run: &Reported, audit: &Audit) -> Document {
+pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
         Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
-        other => doubtful(other),
+        other => verdict_line(other),
     };
     let more = "`goodput audit` of the file has every check, and what to do.";
     let found = Section::bare()
@@ -103,16 +103,15 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
 fn latencies(run: &Reported) -> Table {
     let names = ["ttft", "tpot", "itl", "e2e", "e2e_sched"];
     let stated = names.into_iter().filter_map(|name| Some((name, run.metrics.get(name)?)));
-    let first = Table::of("", "", stated).left("latency, ms", NAME, |(name, _)| *name).right(
-        "mean",
-        FIGURE,
-        |(_, metric)| known(metric.mean, cell),
-    );
-    let with = PERCENTILES.into_iter().fold(first, |table, percent| {
-        let value = |(_, metric): &(_, &ReportedMetric)| known(metric.percentile(percent), cell);
-        table.right(format!("p{percent}"), FIGURE, value)
-    });
-    with.table
+    Table::of("", "", stated)
+        .left("latency, ms", NAME, |(name, _)| *name)
+        .right("mean", FIGURE, |(_, metric)| known(metric.mean, cell))
+        .each(
+            PERCENTILES,
+            |percent| Column::right(format!("p{percent}"), FIGURE),
+            |(_, metric), percent| known(metric.percentile(*percent), cell),
+        )
+        .table
 }
 
 /// What speaks against the figures, worst first.
@@ -148,22 +147,30 @@ pub fn files_text(comparison: &FileComparison) -> String {
 fn figures(comparison: &FileComparison) -> Table {
     let narrow = |text: &str| clip(text, FIGURE - 1);
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
-    let mut table = Table::of("", "", &comparison.figures)
-        .left("as stated", NAME, |one| clip(&format!("{} {}", one.name, one.unit), NAME - 1));
-    for (place, name) in names.iter().enumerate() {
-        table = table.right(narrow(name), FIGURE, |one| match one.values.get(place) {
-            Some(Some(value)) if one.unit == "requests" => count(*value as u64),
-            value => known(value.copied().flatten(), cell),
-        });
-    }
-    for (place, name) in names.iter().enumerate().skip(1) {
-        let head = if names.len() > 2 { format!("{name} diff") } else { "change".to_owned() };
-        table = table.right(narrow(&head), FIGURE, |one| {
-            let change = one.change_percent.get(place).copied().flatten();
-            known(change, |percent| format!("{percent:+.1} %"))
-        });
-    }
-    table.table
+    let names = || names.iter().enumerate();
+    let change = if comparison.sides.len() > 2 { " diff" } else { "" };
+    Table::of("", "", &comparison.figures)
+        .left("as stated", NAME, |one| clip(&format!("{} {}", one.name, one.unit), NAME - 1))
+        .each(
+            names(),
+            |(_, name)| Column::right(narrow(name), FIGURE),
+            |one, (place, _)| match one.values.get(*place) {
+                Some(Some(value)) if one.unit == "requests" => count(*value as u64),
+                value => known(value.copied().flatten(), cell),
+            },
+        )
+        .each(
+            names().skip(1),
+            |(_, name)| match change {
+                "" => Column::right("change", FIGURE),
+                change => Column::right(narrow(&format!("{name}{change}")), FIGURE),
+            },
+            |one, (place, _)| {
+                let change = one.change_percent.get(*place).copied().flatten();
+                known(change, |percent| format!("{percent:+.1} %"))
+            },
+        )
+        .table
 }
 
 fn family(figure: &FileFigure) -> String {
@@ -188,7 +195,7 @@ fn held(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{ReportedMode, Tool};
+    use goodput_model::{ReportedMetric, ReportedMode, Tool};
     use goodput_stats::audit_reported;
     use unicode_width::UnicodeWidthStr;
 

@@ -20,10 +20,10 @@ pub(crate) use facts::about;
 pub(crate) use workload::name as workload_name;
 
 use goodput_model::Verdict;
-use goodput_stats::{ErrorDetail, Summary};
+use goodput_stats::{ErrorDetail, LoadGrid, SloLimits, Summary};
 
-use crate::document::{Answer, Block, Document, Fact, Formats, Look, Section, Suites, Table};
-use crate::explorer::{self, Asked};
+use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites, Table, TableStyle};
+use crate::explorer;
 use crate::markup::Html;
 use crate::number::{count, percent};
 use crate::render;
@@ -73,7 +73,7 @@ pub fn run_charts(view: &RunView<'_>) -> Vec<Picture> {
 }
 
 /// Charts over time need details, which only a page for a browser has.
-fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
+pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
     let run = &summary.run;
     let about = about(run, facts::streaming(summary));
     let mut sections = vec![
@@ -190,7 +190,7 @@ fn errors(summary: &Summary) -> Section {
         .table;
     section
         .with_on(HTML, Block::note(text))
-        .with_on(HTML, Block::Table(Table { look: Look::Words, ..table }))
+        .with_on(HTML, Block::Table(Table { look: TableStyle::Words, ..table }))
 }
 
 /// The explorer. Limits that void numbers keep do not count as kept.
@@ -199,8 +199,9 @@ fn explore(view: &RunView<'_>) -> Option<Block> {
     if is_void(summary) {
         return None;
     }
-    let asked = Asked::of_run(summary.slo.as_ref());
-    let points = [(0.0, summary.run.target.clone(), &view.details.slo_grid)];
+    let asked = SloLimits::from_summary(summary.slo.as_ref());
+    let (label, grid) = (summary.run.target.clone(), &view.details.slo_grid);
+    let points = [LoadGrid { level: 0.0, label, grid }];
     let inside =
         Html::of(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
     (!inside.is_empty()).then_some(Block::Widget(inside))

@@ -45,6 +45,12 @@ impl Axis {
     }
 }
 
+impl<T: Into<String>> From<T> for Axis {
+    fn from(label: T) -> Self {
+        Self::linear(label)
+    }
+}
+
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
@@ -142,6 +148,29 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// One without anything to draw.
+    pub(crate) fn new(name: &'static str, title: impl Into<String>) -> Self {
+        let (title, says, x, y) = (title.into(), String::new(), Axis::default(), Axis::default());
+        Self { name, title, says, x, y, series: Vec::new(), rules: Vec::new() }
+    }
+
+    pub(crate) fn says(self, says: impl Into<String>) -> Self {
+        Self { says: says.into(), ..self }
+    }
+
+    /// Over these axes; those that are given by their label alone are linear and begin at zero.
+    pub(crate) fn over(self, x: impl Into<Axis>, y: impl Into<Axis>) -> Self {
+        Self { x: x.into(), y: y.into(), ..self }
+    }
+
+    pub(crate) fn series(self, series: impl IntoIterator<Item = Series>) -> Self {
+        Self { series: series.into_iter().collect(), ..self }
+    }
+
+    pub(crate) fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self { rules: rules.into_iter().collect(), ..self }
+    }
+
     /// Its series in the legend; none where there is one alone.
     pub(crate) fn keys(&self) -> Vec<Key<'_>> {
         let drawn = self.series.iter().filter(|series| !series.dots.is_empty());

@@ -17,7 +17,7 @@ pub use live::{
 pub(crate) use answer::{answer, bare_percent, long_run, not_asked, shape_words, unknown, words};
 pub(crate) use cases::suite;
 pub(crate) use charts::{
-    Latency, Pair, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
+    Latency, LoopTwins, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
 };
 pub(crate) use tables::{front, marked, standing, stands};
 
@@ -28,7 +28,7 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 use goodput_stats::about;
 
-use crate::chart::Plot;
+use crate::chart::TextPlot;
 use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 use crate::number::{amount, duration};
 use crate::render;
@@ -58,7 +58,7 @@ pub fn sweep_junit(summary: &SweepSummary) -> String {
 }
 
 /// Charts of points need their details, which only a page for a browser has.
-fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
+pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
     let facts = &summary.sweep;
     let about = format!("model {} · {} · goodput {}", facts.model, facts.started, facts.version);
     let mut sections = vec![
@@ -156,7 +156,7 @@ fn believed(summary: &SweepSummary) -> Section {
         .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
-fn plot(section: Section, plot: Option<Plot>) -> Section {
+fn plot(section: Section, plot: Option<TextPlot>) -> Section {
     section.with_some(Formats::TEXT, plot.map(Block::Plot))
 }
 

@@ -15,8 +15,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::clip::clip;
 use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Look, Section,
-    Suite, Suites, Table, Tone,
+    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Rows, Section,
+    Suite, Suites, Table, TableStyle, Tone,
 };
 use crate::number::{amount, cell, count, percent};
 use crate::render;
@@ -50,7 +50,7 @@ pub fn sweeps_junit(sweeps: &Sweeps) -> String {
     render::junit::page(&document(sweeps))
 }
 
-fn document(sweeps: &Sweeps) -> Document {
+pub(crate) fn document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
     let judgement = Block::judgement(sweeps.verdict, &[]);
@@ -169,14 +169,6 @@ fn is_fixed(all: &[Configuration]) -> bool {
         && sweeps.all(|sweep| sweep.goodput.is_none() && on_curve(&sweep.points).len() <= 1)
 }
 
-/// Time from start to ready, and to the first token of an idle server.
-fn start(one: &Configuration) -> [String; 2] {
-    let ready = one.start.map(|start| format!("{:.1} s", start.ready_s));
-    let token =
-        one.start.and_then(|start| start.first_token_ms).map(|ms| format!("{} ms", cell(ms)));
-    [ready, token].map(|text| text.unwrap_or("–".to_owned()))
-}
-
 /// Output tokens per second at the answer.
 fn there(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.confirmed?;
@@ -234,125 +226,134 @@ fn no_room(all: &[Configuration]) -> Vec<Fact> {
     cut.into_iter().chain(named).collect()
 }
 
-/// The number of a configuration, on a terminal, and its name, which leads to its page.
-fn named(place: usize, one: &Configuration) -> Vec<Cell> {
-    let name = name(one);
-    let short = clip(&name, NAME);
-    let folder = one.sweep.is_some().then_some(one.folder.as_str());
-    vec![(place + 1).to_string().into(), Cell::from(name).short(short).leads_to(folder)]
+/// A row for each configuration: its number, on a terminal, and its name, which leads to its page.
+fn rows<'a>(caption: &str, all: &'a [Configuration]) -> Rows<(usize, &'a Configuration)> {
+    Table::of("Configurations", caption, all.iter().enumerate())
+        .with(Column::right("", 2).on(Formats::TEXT), |(place, _)| (place + 1).to_string())
+        .with(Column::left("configuration", NAME).gap(1), |(_, one)| {
+            let folder = one.sweep.is_some().then_some(one.folder.as_str());
+            Cell::from(name(one)).short(clip(&name(one), NAME)).leads_to(folder)
+        })
 }
 
-fn name_columns() -> Vec<Column> {
-    vec![Column::right("", 2).on(Formats::TEXT), Column::left("configuration", NAME).gap(1)]
+/// Where there is nothing to show, which a terminal shows as such.
+fn nothing() -> Cell {
+    Cell::from("–").short("")
 }
 
 /// What each configuration can carry.
 fn searched(sweeps: &Sweeps) -> Table {
     let all = &sweeps.configurations;
     let unit = axis(all).map_or("req/s", unit);
-    let mut columns = name_columns();
-    columns.extend([
-        Column::right("start to ready", 8).short("start to\nready"),
-        Column::right("first token", 9).short("first\ntoken"),
-        Column::right(format!("keeps the SLO, {unit}"), 13)
-            .short(format!("keeps the\nSLO, {unit}")),
-        Column::right("good there", 8).short("good\nthere"),
-        Column::right("output tok/s", 9).short("output\ntok/s"),
-        Column::right("per GPU", 9).on(Formats::HTML),
-        Column::right("knee, req/s", 8).short("knee\nreq/s"),
-        Column::right("points", 7).on(Formats::HTML),
-        Column::words("verdict", 2).on(Formats::WIDE),
-    ]);
-    let row = |(place, one): (usize, &Configuration)| {
-        let mut row = named(place, one);
-        row.extend(start(one).map(Cell::from));
-        if let Some(sweep) = &one.sweep {
-            row.extend(figures(sweep, sweeps.best == Some(place)));
-        } else {
-            row.push(Cell::from("failed").tone(Tone::Bad));
-            row.extend((0..5).map(|_| Cell::from("–").short("")));
-            row.push(Cell::from("failed").tone(Tone::Bad));
-        }
-        row
+    let keeps = format!("keeps the SLO, {unit}");
+    let failed = || Cell::from("failed").tone(Tone::Bad);
+    let of = |of: fn(&SweepSummary) -> Cell| {
+        move |(_, one): &(usize, &Configuration)| one.sweep.as_ref().map_or_else(nothing, of)
     };
     let caption = "In the order measured, each with a way to the page of its sweep; output at the load \
                    that keeps the SLO.";
-    let rows = all.iter().enumerate().map(row).collect();
-    let table = Table::new("Configurations", caption, columns).with_rows(rows);
-    Table { look: Look::Links, ..table }
+    let table = rows(caption, all)
+        .with(Column::right("start to ready", 8).short("start to\nready"), |(_, one)| {
+            Cell::number(one.start, |start| format!("{:.1} s", start.ready_s))
+        })
+        .with(Column::right("first token", 9).short("first\ntoken"), |(_, one)| {
+            let first = one.start.and_then(|start| start.first_token_ms);
+            Cell::number(first, |ms| format!("{} ms", cell(ms)))
+        })
+        .with(Column::right(keeps, 13).short(format!("keeps the\nSLO, {unit}")), |(place, one)| {
+            match one.sweep.as_ref().map(answer) {
+                None => failed(),
+                Some(keeps) if sweeps.best == Some(*place) => {
+                    Cell::from(format!("best: {keeps}")).short(keeps).tone(Tone::Best)
+                }
+                Some(keeps) => keeps.into(),
+            }
+        })
+        .with(
+            Column::right("good there", 8).short("good\nthere"),
+            of(|sweep| Cell::number(sweep.goodput.as_ref().and_then(|it| it.attainment), percent)),
+        )
+        .with(
+            Column::right("output tok/s", 9).short("output\ntok/s"),
+            of(|sweep| Cell::number(there(sweep), amount)),
+        )
+        .with(
+            Column::right("per GPU", 9).on(Formats::HTML),
+            of(|sweep| Cell::number(there(sweep).and_then(|tps| per_gpu(tps, sweep)), amount)),
+        )
+        .with(
+            Column::right("knee, req/s", 8).short("knee\nreq/s"),
+            of(|sweep| Cell::number(sweep.curve.knee, |it| level_number(Axis::Rate, it.level))),
+        )
+        .with(
+            Column::right("points", 7).on(Formats::HTML),
+            of(|sweep| on_curve(&sweep.points).len().to_string().into()),
+        )
+        .with(Column::words("verdict", 2).on(Formats::WIDE), |(_, one)| {
+            one.sweep.as_ref().map_or_else(failed, |sweep| sweep.verdict.name().into())
+        })
+        .table;
+    Table { look: TableStyle::Links, ..table }
 }
 
-fn figures(sweep: &SweepSummary, is_best: bool) -> [Cell; 7] {
-    let share = sweep.goodput.as_ref().and_then(|goodput| goodput.attainment);
-    let each = sweep.sweep.gpus.filter(|gpus| *gpus > 0);
-    let keeps = answer(sweep);
-    [
-        if is_best {
-            Cell::from(format!("best: {keeps}")).short(keeps).tone(Tone::Best)
-        } else {
-            keeps.into()
-        },
-        Cell::number(share, percent),
-        Cell::number(there(sweep), amount),
-        Cell::number(there(sweep).zip(each), |(tps, gpus)| amount(tps / f64::from(gpus))),
-        Cell::number(sweep.curve.knee, |knee| level_number(Axis::Rate, knee.level)),
-        on_curve(&sweep.points).len().to_string().into(),
-        sweep.verdict.name().into(),
-    ]
+fn per_gpu(tps: f64, sweep: &SweepSummary) -> Option<f64> {
+    sweep.sweep.gpus.filter(|gpus| *gpus > 0).map(|gpus| tps / f64::from(gpus))
+}
+
+/// The point of a load that was given.
+fn given(one: &Configuration) -> Option<&PointSummary> {
+    on_curve(&one.sweep.as_ref()?.points).first().copied()
 }
 
 /// A load that was given: one row for each configuration.
 fn fixed(all: &[Configuration]) -> Table {
-    let first =
-        |one: &Configuration| on_curve(&one.sweep.as_ref()?.points).first().copied().cloned();
-    let points: Vec<Option<PointSummary>> = all.iter().map(first).collect();
     // A terminal has room for one latency and the median of another.
-    let main = Latency::choose(None, &points.iter().flatten().collect::<Vec<_>>());
+    let main = Latency::choose(None, &all.iter().filter_map(given).collect::<Vec<_>>());
     let second = if main == Latency::Ttft { Latency::Tpot } else { Latency::E2e };
     let is_judged =
         all.iter().any(|one| one.sweep.as_ref().is_some_and(|sweep| sweep.plan.slo.is_some()));
     let on = |is_shown: bool| if is_shown { Formats::ALL } else { Formats::WIDE };
-    let mut columns = name_columns();
-    columns.extend([Column::right("load", 8), Column::right("requests", 7).short("n")]);
-    for latency in Latency::ALL {
-        let name = latency.name();
-        let width = if latency == main { 9 } else { 8 };
-        let column = |percent: &str| {
-            Column::right(format!("{name} {percent}"), width).short(format!("{name}\n{percent}"))
-        };
-        columns.push(column("p50").on(on(latency == main || latency == second)));
-        columns.push(column("p99").on(on(latency == main)));
-    }
-    columns.push(Column::right("output tok/s", 8).short("output\ntok/s"));
-    columns.push(Column::words("the SLO", 2).on(on(is_judged)));
-    let row = |(place, (one, point)): (usize, (&Configuration, &Option<PointSummary>))| {
-        let mut row = named(place, one);
-        if let Some(point) = point {
-            row.extend(given(point));
-        } else {
-            let why = if one.failed.is_some() { "failed" } else { "nothing measured" };
-            row.push(Cell::from(why).tone(Tone::Bad));
-            row.extend((0..9).map(|_| Cell::from("–").short("")));
-        }
-        row
+    let of = |of: fn(&PointSummary) -> Cell| {
+        move |(_, one): &(usize, &Configuration)| given(one).map_or_else(nothing, of)
     };
-    let rows = all.iter().zip(&points).enumerate().map(row).collect();
+    let latencies = Latency::ALL.into_iter().flat_map(|of| [(of, "p50"), (of, "p99")]);
     let caption = "In the order measured; latencies in ms, ~ without an interval";
-    let table = Table::new("Configurations", caption, columns).with_rows(rows);
-    Table { look: Look::Links, ..table }
-}
-
-fn given(point: &PointSummary) -> Vec<Cell> {
-    let figures = &point.point.figures;
-    let at = point.point.ask.level;
-    let mut row =
-        vec![Cell::from(named_level(at)).short(level(at)), count(figures.requests).into()];
-    for latency in Latency::ALL {
-        let spread = latency.of(figures);
-        row.extend([spread.p50, spread.p99].map(|figure| Cell::from(marked(figure))));
-    }
-    row.extend([Cell::number(figures.output_tps, cell), stands(point).into()]);
-    row
+    let table = rows(caption, all)
+        .right("load", 8, |(_, one)| match given(one) {
+            Some(point) => {
+                let at = point.point.ask.level;
+                Cell::from(named_level(at)).short(level(at))
+            }
+            None if one.failed.is_some() => Cell::from("failed").tone(Tone::Bad),
+            None => Cell::from("nothing measured").tone(Tone::Bad),
+        })
+        .with(
+            Column::right("requests", 7).short("n"),
+            of(|point| count(point.point.figures.requests).into()),
+        )
+        .each(
+            latencies,
+            |(latency, percent)| {
+                let (name, is_main) = (latency.name(), *latency == main);
+                let is_shown = is_main || (*latency == second && *percent == "p50");
+                Column::right(format!("{name} {percent}"), if is_main { 9 } else { 8 })
+                    .short(format!("{name}\n{percent}"))
+                    .on(on(is_shown))
+            },
+            |(_, one), (latency, percent)| {
+                given(one).map_or_else(nothing, |point| {
+                    let spread = latency.of(&point.point.figures);
+                    marked(if *percent == "p50" { spread.p50 } else { spread.p99 }).into()
+                })
+            },
+        )
+        .with(
+            Column::right("output tok/s", 8).short("output\ntok/s"),
+            of(|point| Cell::number(point.point.figures.output_tps, cell)),
+        )
+        .with(Column::words("the SLO", 2).on(on(is_judged)), of(|point| stands(point).into()))
+        .table;
+    Table { look: TableStyle::Links, ..table }
 }
 
 /// Why there is no sweep, and the last that the server said.

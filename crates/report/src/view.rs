@@ -1,20 +1,11 @@
 //! What pages are made of.
 
+pub use goodput_campaign::saved::{Circumstances, PointView};
+use goodput_campaign::saved::{RunDetails, SweepDetails};
 use goodput_campaign::sweep::SweepSummary;
 use goodput_stats::{Audit, Details, Summary};
 
 use crate::svg::{Chart, standalone};
-
-/// What it takes to measure the same again, beside the numbers. All of it may be foreign text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Circumstances {
-    /// What kind of machine sent, versions, addresses: names and values.
-    pub facts: Vec<(String, String)>,
-    /// The plan as its file has it, without secrets.
-    pub plan: String,
-    /// The command that repeats it.
-    pub command: String,
-}
 
 /// A run.
 #[derive(Debug, Clone, Copy)]
@@ -29,15 +20,12 @@ pub struct RunView<'a> {
     pub circumstances: &'a Circumstances,
 }
 
-/// A point of a sweep. One whose folder cannot be read any more has none.
-#[derive(Debug, Clone)]
-pub struct PointView {
-    /// Its folder, within that of the sweep.
-    pub folder: String,
-    /// Its numbers.
-    pub summary: Summary,
-    /// What its charts are drawn from.
-    pub details: Details,
+impl<'a> RunView<'a> {
+    /// A run with what was read for its page.
+    pub fn new(summary: &'a Summary, found: &'a RunDetails) -> Self {
+        let RunDetails { details, audit, circumstances } = found;
+        Self { summary, details, audit, circumstances }
+    }
 }
 
 /// A sweep.
@@ -51,6 +39,14 @@ pub struct SweepView<'a> {
     pub circumstances: &'a Circumstances,
     /// The checklist, of the run that the answer rests on; none without an answer.
     pub audit: Option<&'a Audit>,
+}
+
+impl<'a> SweepView<'a> {
+    /// A sweep with what was read for its page.
+    pub fn new(summary: &'a SweepSummary, found: &'a SweepDetails) -> Self {
+        let SweepDetails { points, audit, circumstances } = found;
+        Self { summary, points, circumstances, audit: audit.as_ref() }
+    }
 }
 
 /// A chart as a file.

@@ -127,8 +127,11 @@ pub(crate) struct Check {
     pub title: &'static str,
     /// Why it is made.
     pub source: Source,
-    run: fn(&Reported) -> Option<Finding>,
+    run: Look,
 }
+
+/// Looks at a result; says nothing where the check does not apply.
+type Look = fn(&Reported) -> Option<Finding>;
 
 /// What a check says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,6 +197,10 @@ pub fn audit_reported(run: &Reported) -> Audit {
 }
 
 impl Check {
+    const fn new(source: Source, code: &'static str, title: &'static str, run: Look) -> Self {
+        Self { code, title, source, run }
+    }
+
     fn item(&self, run: &Reported) -> Option<Item> {
         let Finding { status, severity, evidence, advice } = (self.run)(run)?;
         Some(Item {

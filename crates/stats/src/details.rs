@@ -7,6 +7,7 @@
 mod counts;
 mod distribution;
 mod positions;
+mod slo_counts;
 mod slo_grid;
 mod stalls;
 #[cfg(test)]
@@ -14,6 +15,10 @@ mod tests;
 mod timeline;
 
 use std::collections::BTreeMap;
+
+pub use slo_counts::{
+    LoadGrid, SloAnswer, SloCounts, SloLimits, SloLoad, SloStart, SloTally, StatedAnswer,
+};
 
 use goodput_model::{Judgement, MetricName, Nanos, Phase, Plan, RequestRecord, Sample as Seen};
 use serde::{Deserialize, Serialize};

@@ -51,6 +51,7 @@ mod audit;
 mod column;
 mod details;
 mod each;
+mod preview;
 mod repeats;
 
 #[cfg(test)]
@@ -61,13 +62,15 @@ pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
 pub use caveats::flag_time;
 pub use column::{Column, ColumnShift, ColumnTrend};
 pub use details::{
-    Details, Distribution, PositionBand, SloGrid, StallView, Timeline, completed, details,
+    Details, Distribution, LoadGrid, PositionBand, SloAnswer, SloCounts, SloGrid, SloLimits,
+    SloLoad, SloStart, SloTally, StallView, StatedAnswer, Timeline, completed, details,
 };
 pub use each::{Each, RequestFigures};
 pub use estimate::{
     DEFAULT_SIGMA, minimum_for_bound, minimum_for_figure, minimum_for_interval, normal_quantile,
     requests_before, requests_before_mean, requests_needed, student_quantile,
 };
+pub use preview::{Histogram, Preview, ServedView, WorkloadView};
 pub use repeats::{Headline, OneRun, Repeats, repeats};
 pub use request::{gaps_ms, tpot_ms};
 pub use sample::Sample;

@@ -2,51 +2,10 @@
 
 use std::path::PathBuf;
 
+use goodput_record::ArtifactKind;
 use serde::{Deserialize, Serialize};
 
 use crate::notes::Notes;
-
-/// What a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    /// One run.
-    #[default]
-    Run,
-    /// Several runs of one plan.
-    Repeats,
-    /// Rising load on one target.
-    Sweep,
-    /// Sweeps under several configurations.
-    Sweeps,
-    /// The same load on several targets.
-    Comparison,
-    /// A share of live traffic on a candidate.
-    Shadow,
-}
-
-impl Kind {
-    /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Run, Self::Repeats, Self::Sweep, Self::Sweeps, Self::Comparison, Self::Shadow];
-
-    /// Its word.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Repeats => "repeats",
-            Self::Sweep => "sweep",
-            Self::Sweeps => "sweeps",
-            Self::Comparison => "comparison",
-            Self::Shadow => "shadow",
-        }
-    }
-
-    /// The kind of this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
 
 /// A folder of results. All of its texts may be foreign.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -59,7 +18,7 @@ pub(crate) struct Entry {
     /// Its place, for people.
     pub(crate) name: String,
     /// What it holds.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArtifactKind,
     /// When it began (RFC 3339); empty where nobody said.
     pub(crate) started: String,
     /// `running` (or killed), `complete`, `interrupted`, `target_lost`; empty where nobody said.

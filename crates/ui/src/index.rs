@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use goodput_files::read_inside;
+use goodput_record::ArtifactKind;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Kind};
+use crate::entry::Entry;
 use crate::read;
 use crate::walk::{FRESH, places};
 
@@ -37,7 +38,7 @@ pub(crate) struct Query {
     /// Words that must all occur, in any case, in name, target, model, workload, tags or notes.
     pub(crate) words: String,
     /// Only of this kind.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<ArtifactKind>,
     /// Only with this verdict.
     pub(crate) verdict: Option<String>,
     /// Passed over: those on the pages before.

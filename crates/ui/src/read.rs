@@ -6,11 +6,11 @@ mod curves;
 use std::path::Path;
 
 use goodput_files::{MOST_SMALL, MOST_SUMMARY, read_inside};
-use goodput_record::read_toml_inside;
+use goodput_record::{ArtifactKind, read_toml_inside};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{Entry, Figures, Kind, Shown};
+use crate::entry::{Entry, Figures, Shown};
 use crate::notes::Notes;
 use crate::walk::Place;
 
@@ -69,12 +69,12 @@ pub(crate) fn entry(root: &Path, place: &Place) -> Entry {
         curves: curves::of(place.kind, &folder, &summary),
     };
     match place.kind {
-        Kind::Run => run(&mut entry, &folder, &summary),
-        Kind::Repeats => repeats(&mut entry, &folder, &summary),
-        Kind::Sweep => sweep(&mut entry, &folder, &summary),
-        Kind::Sweeps => sweeps(&mut entry, &folder, &summary),
-        Kind::Comparison => comparison(&mut entry, &summary),
-        Kind::Shadow => shadow(&mut entry, &folder, &summary),
+        ArtifactKind::Run => run(&mut entry, &folder, &summary),
+        ArtifactKind::Repeats => repeats(&mut entry, &folder, &summary),
+        ArtifactKind::Sweep => sweep(&mut entry, &folder, &summary),
+        ArtifactKind::Sweeps => sweeps(&mut entry, &folder, &summary),
+        ArtifactKind::Comparison => comparison(&mut entry, &summary),
+        ArtifactKind::Shadow => shadow(&mut entry, &folder, &summary),
     }
     // A result of a campaign that goes on is written now and then.
     if entry.state == "unfinished" || (entry.state.is_empty() && entry.verdict.is_empty()) {

@@ -10,9 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use goodput_clock::now;
 use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
 use goodput_model::Nanos;
+use goodput_record::ArtifactKind;
 use goodput_report::parts::{SCRIPT, STYLE, policy};
 
-use crate::entry::{Curve, Entry, Kind};
+use crate::entry::{Curve, Entry};
 use crate::files::fingerprint;
 use crate::guard::{Guard, Ruling, is_same};
 use crate::index::{Index, Query};
@@ -116,7 +117,7 @@ impl ResultsSite {
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
             words: words.clone(),
-            kind: Kind::from_name(&kind),
+            kind: ArtifactKind::from_name(&kind),
             verdict: (!verdict.is_empty()).then(|| verdict.clone()),
             skip: asked("skip").parse().unwrap_or_default(),
             most: PAGE,

@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::entry::Kind;
+use goodput_record::ArtifactKind;
+
 use crate::notes::{NOTES, short_hash};
 
 /// Folders that only hold others, within each other.
@@ -40,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) id: String,
     /// From the folder of runs.
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArtifactKind,
     /// Changes with the files; empty where they are too new to tell.
     pub(crate) stamp: String,
 }
@@ -63,7 +64,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn look(&mut self, path: &Path, depth: usize) {
         let folder = self.root.join(path);
-        if let Some(kind) = kind(&folder) {
+        // A folder that cannot be read is like one that holds nothing.
+        if let Ok(Some(kind)) = ArtifactKind::from_folder(&folder) {
             let stamp = stamp(&folder, self.fresh);
             self.found.push(Place { id: id(path), path: path.to_owned(), kind, stamp });
             return;
@@ -84,28 +86,6 @@ impl Walk<'_> {
             self.look(&path.join(name), depth - 1);
         }
     }
-}
-
-/// What a folder holds, by its files.
-fn kind(folder: &Path) -> Option<Kind> {
-    let is_file = |name: &str| is_plain(&folder.join(name), true);
-    let is_folder = |name: &str| is_plain(&folder.join(name), false);
-    if is_file("compare.toml") {
-        Some(Kind::Comparison)
-    } else if is_file("shadow.toml") {
-        Some(Kind::Shadow)
-    } else if is_file("sweep.toml") {
-        Some(if is_folder("configurations") { Kind::Sweeps } else { Kind::Sweep })
-    } else if is_file("manifest.json") && is_file("plan.toml") && is_file("requests.log") {
-        Some(Kind::Run)
-    } else {
-        is_folder("repeat-1").then_some(Kind::Repeats)
-    }
-}
-
-fn is_plain(path: &Path, is_file: bool) -> bool {
-    let kind = fs::symlink_metadata(path).map(|facts| facts.file_type());
-    kind.is_ok_and(|kind| if is_file { kind.is_file() } else { kind.is_dir() })
 }
 
 /// Made from the place, so that links keep their meaning when the index is made again.
@@ -136,7 +116,7 @@ fn stamp(folder: &Path, fresh: Duration) -> String {
 
 /// Folders in a folder.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
-    if !is_plain(folder, false) {
+    if !fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir()) {
         return Vec::new();
     }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_FOLDERS);

@@ -2,7 +2,7 @@
 
 use super::clients::floor;
 use super::mock::cpu_s;
-use super::process::{Bench, Core, Server, at, high_water};
+use super::process::{Bench, Core, Delays, Server, at, high_water};
 use super::table::{Budgets, Table, number};
 use crate::running::Mock;
 use serde_json::Value;
@@ -16,8 +16,9 @@ pub(super) fn proxy(bench: &Bench) -> Result<Table, String> {
         &["load", "by", "events/s", "TTFT p50 ms", "TTFT p99 ms", "ITL p99 ms", "CPU µs/event"],
     );
     let latency = "--rate 500 --tokens 64";
-    let direct = measure(bench, (10, 5), latency, false)?;
-    let passed = measure(bench, (10, 5), latency, true)?;
+    let short = Delays { ttft_ms: 10, itl_ms: 5 };
+    let direct = measure(bench, short, latency, false)?;
+    let passed = measure(bench, short, latency, true)?;
     let added = |path: &str| (at(&passed.said, path) - at(&direct.said, path)) * 1e3;
     table.push(direct.cells("500 req/s, 64 tokens", "direct"), &Budgets::none());
     let budgets = Budgets::none()
@@ -30,11 +31,13 @@ pub(super) fn proxy(bench: &Bench) -> Result<Table, String> {
         number(added("/ttft_ms/p99"), 0),
         number(added("/itl_ms/p99"), 0)
     ));
-    let most = measure(bench, (10, 10), "--streams 1000 --tokens 100", true)?;
+    let most =
+        measure(bench, Delays { ttft_ms: 10, itl_ms: 10 }, "--streams 1000 --tokens 100", true)?;
     let budgets = Budgets::none().at_least("events/s", most.rate, 60_000.0, "");
     table.push(most.cells("1,000 streams, 100,000 events/s offered", "proxy"), &budgets);
-    let one = measure(bench, (1_000, 1_000), "--streams 1 --tokens 3", true)?;
-    let many = measure(bench, (1_000, 1_000), "--streams 2000 --tokens 3", true)?;
+    let slow = Delays { ttft_ms: 1_000, itl_ms: 1_000 };
+    let one = measure(bench, slow, "--streams 1 --tokens 3", true)?;
+    let many = measure(bench, slow, "--streams 2000 --tokens 3", true)?;
     let each = (many.peak_kib - one.peak_kib) / 2_000.0;
     let budgets = Budgets::none().at_most("per stream", each, 32.0, " KiB");
     table.push(many.cells("2,000 slow streams", "proxy"), &budgets);
@@ -68,11 +71,11 @@ impl Measured {
 /// A load on a truth server with these delays, through a proxy where one is wanted.
 fn measure(
     bench: &Bench,
-    (ttft_ms, itl_ms): (u32, u32),
+    delays: Delays,
     load: &str,
     is_proxied: bool,
 ) -> Result<Measured, String> {
-    let server = Server::start_on(bench, Core::Client, (ttft_ms, itl_ms))?;
+    let server = Server::start_on(bench, Core::Client, delays)?;
     let proxy = is_proxied.then(|| start(bench, server.address())).transpose()?;
     let address = proxy.as_ref().map_or(server.address(), Mock::address);
     let port = address.rsplit(':').next().unwrap_or_default();

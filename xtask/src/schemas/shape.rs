@@ -78,7 +78,7 @@ impl<'a> Shapes<'a> {
             Form::Struct(Fields::Named(fields)) => {
                 let mut object = Object::default();
                 for field in &fields.named {
-                    self.field(field, (&told, &found.module), &mut object)?;
+                    self.field(field, &told, &found.module, &mut object)?;
                 }
                 object.into_value()
             }
@@ -98,7 +98,8 @@ impl<'a> Shapes<'a> {
     fn field(
         &mut self,
         field: &syn::Field,
-        (all, module): (&Told, &[String]),
+        all: &Told,
+        module: &[String],
         object: &mut Object,
     ) -> Result<(), String> {
         let told = Told::of(&field.attrs)?;
@@ -128,7 +129,7 @@ impl<'a> Shapes<'a> {
         {
             let told = Told::of(&found.attributes)?;
             for field in fields {
-                self.field(field, (&told, &found.module), object)?;
+                self.field(field, &told, &found.module, object)?;
             }
             return Ok(());
         }
@@ -150,7 +151,7 @@ impl<'a> Shapes<'a> {
                 continue;
             }
             let name = told.name(&variant.ident.to_string(), all);
-            let mut choice = self.variant(variant, &name, (all, module))?;
+            let mut choice = self.variant(variant, &name, all, module)?;
             describe(&mut choice, &said(&variant.attrs));
             choices.push(choice);
         }
@@ -161,7 +162,8 @@ impl<'a> Shapes<'a> {
         &mut self,
         variant: &Variant,
         name: &str,
-        (all, module): (&Told, &[String]),
+        all: &Told,
+        module: &[String],
     ) -> Result<Value, String> {
         // What it holds, if anything; the names of its fields stay as they are.
         let plain = Told::default();
@@ -170,7 +172,7 @@ impl<'a> Shapes<'a> {
             Fields::Unit => None,
             Fields::Named(named) => {
                 for field in &named.named {
-                    self.field(field, (&plain, module), &mut fields)?;
+                    self.field(field, &plain, module, &mut fields)?;
                 }
                 Some(fields.clone().into_value())
             }

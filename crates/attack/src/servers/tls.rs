@@ -20,8 +20,16 @@ use Comes::{Fails, Passes};
 const TLS: Comes = Fails(&["tls"]);
 const CA: &[&str] = &["--cacert", "ca.pem"];
 
-/// Years of validity, from the first day of one to the first day of the other.
-const VALID: (i32, i32) = (2020, 2120);
+/// From the first day of one year to the first day of another.
+#[derive(Clone, Copy)]
+struct Validity {
+    from: i32,
+    to: i32,
+}
+
+const VALID: Validity = Validity { from: 2020, to: 2120 };
+const EXPIRED: Validity = Validity { from: 2001, to: 2002 };
+const FUTURE: Validity = Validity { from: 2110, to: 2120 };
 
 type Made<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -35,13 +43,13 @@ struct Identity {
 }
 
 impl Identity {
-    fn new(name: &str, (from, to): (i32, i32)) -> Made<Self> {
+    fn new(name: &str, valid: Validity) -> Made<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         let mut params = CertificateParams::new(vec![name.to_owned()])?;
         (params.not_before, params.not_after) =
-            (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+            (date_time_ymd(valid.from, 1, 1), date_time_ymd(valid.to, 1, 1));
         let key = KeyPair::generate()?;
         let leaf = params.signed_by(&key, &authority)?;
         Ok(Self {
@@ -107,7 +115,7 @@ fn good() -> Act {
 fn certificates() -> Made<Vec<Row>> {
     let valid = Identity::new("127.0.0.1", VALID)?;
     let (expired, early) =
-        (Identity::new("127.0.0.1", (2001, 2002))?, Identity::new("127.0.0.1", (2110, 2120))?);
+        (Identity::new("127.0.0.1", EXPIRED)?, Identity::new("127.0.0.1", FUTURE)?);
     let (named, alone) = (Identity::new("elsewhere.test", VALID)?, Identity::alone()?);
     Ok(vec![
         valid.row("authority", Passes, good())?.args(CA).only(FIRST),

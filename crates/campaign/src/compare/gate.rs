@@ -12,13 +12,13 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use goodput_model::excerpt;
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Outcome};
-pub(super) use read::excerpt;
 
 /// Which side of its limit a change must stay on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl TryFrom<String> for Gate {
         let mut all = Self::parse_all(&text)?;
         match (all.pop(), all.is_empty()) {
             (Some(gate), true) => Ok(gate),
-            _ => Err(GateError(format!("`{}` is not one condition", excerpt(&text)))),
+            _ => Err(GateError(format!("`{}` is not one condition", excerpt(text.trim())))),
         }
     }
 }

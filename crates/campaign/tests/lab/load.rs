@@ -1,8 +1,8 @@
 //! One point in simulated time, open loop or closed.
 
 use goodput_campaign::sweep::{Ask, Level};
+use goodput_model::schedule::Arrivals;
 use goodput_model::{Arrivals as Process, EndedBy, Nanos, Rate, StopEarly};
-use goodput_schedule::Arrivals;
 use goodput_sim::{Engine, Output};
 
 use super::Server;

@@ -1,7 +1,7 @@
 //! The truth, by runs so long that chance is gone.
 
+use goodput_model::schedule::Arrivals;
 use goodput_model::{Arrivals as Process, Nanos, Rate};
-use goodput_schedule::Arrivals;
 use goodput_sim::{Arrival, simulate};
 
 use super::Server;

@@ -9,7 +9,7 @@ use goodput_model::{Reported, Tool, Verdict};
 
 use crate::args::CompareArgs;
 use crate::error::{Failed, exit};
-use crate::{output, report, typed};
+use crate::{explicit_flags, output, report};
 use goodput_lab::compare::names::{LONGEST, letter, split};
 
 /// What may be said about files.
@@ -27,7 +27,7 @@ fn path_of(target: &str) -> PathBuf {
 
 /// Shows what the files state, and where they differ.
 pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
-    if let Some((_, name)) = typed::flags().iter().find(|(id, _)| !is_allowed(id)) {
+    if let Some((_, name)) = explicit_flags::flags().iter().find(|(id, _)| !is_allowed(id)) {
         let message = format!("{name} asks for more than files can answer: each is one run");
         return Err(Failed::usage(message).hint(
             "leave it out, or measure: goodput compare URL URL, or folders of repeated runs",

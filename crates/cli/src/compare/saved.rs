@@ -11,13 +11,14 @@ use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::run::{Setup, folder_path};
-use crate::{plan, report, typed};
+use crate::result::folder_path;
+use crate::setup::Setup;
+use crate::{explicit_flags, plan, report};
 
 /// What saved runs say. Where the comparison is (nowhere: an empty path), and what it says.
 pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
     let targets = saved::read_targets(&args.targets, args.reference.as_deref())?;
-    refuse_flags(&typed::flags(), targets.iter().any(Target::is_live))?;
+    refuse_flags(&explicit_flags::flags(), targets.iter().any(Target::is_live))?;
     let mut asked = Measure::of(Vec::new());
     let gates = gates::read(&args.gate.gate, &*setup.observer)?;
     plan::promise(&args.slo, &mut asked)?;
@@ -25,7 +26,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         targets,
         gates,
         margin: args.gate.margin,
-        is_margin_chosen: typed::is_typed("margin"),
+        is_margin_chosen: explicit_flags::is_typed("margin"),
         insists: args.gate.anyway,
         gpus: &args.gate.gpus,
         prices: &args.gate.price_per_gpu_hour,

@@ -1,8 +1,7 @@
 //! `goodput fleet`: arguments into a job of Slurm, Kubernetes or Ray, which `goodput_fleet` starts and
 //! follows.
 
-mod secrets;
-mod words;
+mod argv;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,12 +11,14 @@ use std::process::ExitCode;
 
 use goodput_engine::Control;
 use goodput_fleet::{
-    JobObserver, KubernetesJob, LaunchError, RayJob, SlurmJob, StopRequest, detect,
+    JobObserver, KubernetesJob, LaunchError, RankCommand, RayJob, SlurmJob, StopRequest, detect,
 };
+use goodput_lab::fleet::job_plan;
 
 use crate::args::{FleetArgs, FleetVerb, KubernetesArgs, LaunchArgs, RayArgs, SlurmArgs};
 use crate::error::{Failed, exit};
 use crate::output;
+use crate::printer::Printer;
 use crate::signals::Listening;
 
 /// `goodput fleet ENGINE`
@@ -31,9 +32,9 @@ pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode, Failed> {
 }
 
 fn slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
-    let command = words::read(&args.launch)?;
+    let command = argv::read(&args.launch)?;
     let time = match args.time {
-        None => words::length(&command)?.map(|length| length + SlurmJob::SPARE),
+        None => argv::length(&command)?.map(|length| length + SlurmJob::SPARE),
         time => time,
     };
     let this = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("goodput"));
@@ -54,7 +55,7 @@ fn slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
 }
 
 fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
-    let command = words::read(&args.launch)?;
+    let command = argv::read(&args.launch)?;
     let job = KubernetesJob {
         name: args.launch.name.clone(),
         ranks: args.launch.ranks,
@@ -69,14 +70,14 @@ fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
         strict_spread: args.strict_spread,
         keep: args.keep,
         port: args.port,
-        plan: words::plan_text(&command)?,
+        plan: plan_text(&command)?,
     };
     let manifests = job.manifests(&command).map_err(failed)?;
     launch(&args.launch, &manifests, |terminal| job.launch(&command, terminal))
 }
 
 fn ray(args: &RayArgs) -> Result<ExitCode, Failed> {
-    let command = words::read(&args.launch)?;
+    let command = argv::read(&args.launch)?;
     let mut job = RayJob {
         name: args.launch.name.clone(),
         ranks: args.launch.ranks,
@@ -90,9 +91,14 @@ fn ray(args: &RayArgs) -> Result<ExitCode, Failed> {
         plan: None,
     };
     job.check(&command).map_err(failed)?;
-    job.plan = words::plan_text(&command)?;
+    job.plan = plan_text(&command)?;
     let driver = job.driver(&command);
     launch(&args.launch, &driver, |terminal| job.launch(&driver, terminal))
+}
+
+/// The plan that the job carries along, where there is one.
+fn plan_text(command: &RankCommand) -> Result<Option<String>, Failed> {
+    command.plan.as_deref().map(|path| job_plan(path, &Printer::new(false))).transpose()
 }
 
 /// `goodput fleet detect`

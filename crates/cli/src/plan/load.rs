@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SessionPlan, SharedPlan,
-    SourcePlan, WorkloadPlan,
+    Arrivals, ClassPlan, Extent, Keep, Load, Mode, ParseError, Rate, SourcePlan, WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -84,38 +83,11 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
 
 /// A cache is warm once each prompt has been there.
 fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> Extent {
-    let total: f64 = workload.classes.iter().map(|class| class.share).sum();
-    let needed = workload.classes.iter().map(|class| {
-        let shared = class.prefix.as_ref().and_then(|prefix| prefix.shared);
-        let Some(SharedPlan::Repeat { prompts }) = shared else { return 0 };
-        // Classes take turns by their shares; a session asks several times.
-        let sessions = f64::from(prompts) * total / class.share.max(f64::MIN_POSITIVE);
-        let requests = class.session.as_ref().map_or(1.0, most_requests);
-        let room = if workload.classes.len() > 1 { WARM_ROOM } else { 1.0 };
-        (sessions * requests * room).ceil() as u64
-    });
-    match needed.max().unwrap_or(0) {
-        n if n > 0
-            && (args.warmup.is_none() || args.warmup == Extent::Auto)
-            && args.rate != Some(Rate::Infinite) =>
-        {
-            Extent::Requests(n)
-        }
+    let is_open = args.warmup.is_none() || args.warmup == Extent::Auto;
+    match workload.requests_to_warm() {
+        n if n > 0 && is_open && args.rate != Some(Rate::Infinite) => Extent::Requests(n),
         _ => args.warmup,
     }
-}
-
-/// Sessions of a class do not come quite evenly: shares are exact over a thousand.
-const WARM_ROOM: f64 = 1.5;
-
-/// Requests of a session, rather too many than too few.
-fn most_requests(session: &SessionPlan) -> f64 {
-    let turns = session.turns.typical_most();
-    let calls = session
-        .tools
-        .as_ref()
-        .map_or(0.0, |tools| tools.calls.typical_most() * (1.0 + f64::from(tools.fan_out)));
-    turns * (1.0 + calls)
 }
 
 /// METHOD 3.16: what a quick look takes.

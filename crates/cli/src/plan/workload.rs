@@ -4,9 +4,9 @@ use std::path::Path;
 
 use goodput_dataset::frozen;
 use goodput_model::{
-    ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImageFormat, ImagesPlan, Lengths,
-    OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
-    TracePlan, WorkloadPlan, closest,
+    ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, Lengths, OutputLength,
+    PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan, TracePlan,
+    WorkloadPlan, closest, weight,
 };
 use goodput_record::read_workload;
 use goodput_workload::{PRESETS, preset};
@@ -125,7 +125,7 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
     };
     let class = |part: &str| {
         let (name, share) = part.split_once('=').ok_or_else(wrong)?;
-        let share = self::share(share).filter(|share| *share > 0.0).ok_or_else(wrong)?;
+        let share = weight(share).filter(|share| *share > 0.0).ok_or_else(wrong)?;
         Ok(ClassPlan { share, ..known(name.trim())? })
     };
     let classes = text.split(',').map(class).collect::<Result<Vec<_>, Failed>>()?;
@@ -140,16 +140,6 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
     Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::of(first) })
 }
 
-/// `70%`, or a weight.
-fn share(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
-        None => text.parse().ok()?,
-    };
-    (share.is_finite() && share >= 0.0).then_some(share)
-}
-
 /// Whether a data set is a folder of images.
 fn is_images(file: &str, args: &DataArgs) -> bool {
     args.dataset_format.as_deref() == Some("images")
@@ -160,25 +150,12 @@ fn is_images(file: &str, args: &DataArgs) -> bool {
 fn captioned(folder: &str, output: Option<Lengths>) -> WorkloadPlan {
     let output = output.unwrap_or(Lengths::Fixed(CAPTION_ANSWER));
     let mut class = ClassPlan::synthetic(&stem(folder), Lengths::Fixed(64), output);
-    class.images = Some(ImagesPlan {
-        count: 1,
-        folder: Some(folder.to_owned()),
-        width: 0,
-        height: 0,
-        format: ImageFormat::Jpeg,
-        pool: FOLDER_IMAGES,
-    });
+    class.images = Some(ImagesPlan::captioned(folder));
     WorkloadPlan::of(class)
 }
 
 /// Tokens of an answer about an image, when nothing is said.
 const CAPTION_ANSWER: u32 = 100;
-
-/// Pixels of all images of one request: 66 MB before they are encoded.
-const MOST_PIXELS: u64 = 22_000_000;
-
-/// Images of a folder that are kept in memory.
-const FOLDER_IMAGES: u32 = 1_000;
 
 /// The name of a file without folder and extension.
 fn stem(file: &str) -> String {
@@ -392,16 +369,7 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPla
     })
 }
 
-/// Different prompts of a warm cache, and groups that share a beginning, when nothing is said.
-const WARM_PROMPTS: u32 = 16;
-const HIT_GROUPS: u32 = 8;
-
 fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
-    let wrong = |text: &str| {
-        Failed::usage(format!("`{text}` is not a state of the cache"))
-            .hint("cold, reset, warm[=PROMPTS], hit=70%[:GROUPS] or tiling=CONTEXTS:TOKENS")
-    };
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0);
     let shared = match args.cache.as_deref() {
         None => args.prefix_tokens.map(|tokens| SharedPlan::Groups {
             groups: args.prefix_groups.unwrap_or(1),
@@ -409,27 +377,10 @@ fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
             zipf: args.prefix_zipf,
         }),
         Some("cold" | "reset") => None,
-        Some("warm") => Some(SharedPlan::Repeat { prompts: WARM_PROMPTS }),
-        Some(text) => {
-            let read = || match text.split_once('=')? {
-                ("warm", prompts) => Some(SharedPlan::Repeat { prompts: number(prompts)? }),
-                ("hit", rest) => {
-                    let (hit, groups) = match rest.split_once(':') {
-                        Some((hit, groups)) => (hit, number(groups)?),
-                        None => (rest, HIT_GROUPS),
-                    };
-                    let share = share(hit).filter(|share| *share < 1.0)?;
-                    Some(SharedPlan::HitRate { share, groups })
-                }
-                ("tiling", rest) => {
-                    let (contexts, tokens) = rest.split_once(':')?;
-                    let (contexts, tokens) = (number(contexts)?, number(tokens)?);
-                    Some(SharedPlan::Tiling { contexts, tokens })
-                }
-                _ => None,
-            };
-            Some(read().ok_or_else(|| wrong(text))?)
-        }
+        Some(text) => Some(SharedPlan::from_cache_state(text).ok_or_else(|| {
+            Failed::usage(format!("`{text}` is not a state of the cache"))
+                .hint("cold, reset, warm[=PROMPTS], hit=70%[:GROUPS] or tiling=CONTEXTS:TOKENS")
+        })?),
     };
     let system_tokens = args.system_tokens.unwrap_or(0);
     let is_shaped = system_tokens > 0 || shared.is_some();
@@ -442,30 +393,7 @@ fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
         (Some(text), _) => text.as_str(),
         (None, Some(_)) => "1",
     };
-    let read = || {
-        let mut parts = text.split(':');
-        let count = parts.next()?.parse().ok().filter(|count| (1..=64).contains(count))?;
-        let (width, height) = match parts.next() {
-            None => (512, 512),
-            Some(size) => {
-                let (width, height) = size.split_once('x')?;
-                (width.parse().ok()?, height.parse().ok()?)
-            }
-        };
-        let format = match parts.next() {
-            None | Some("jpeg" | "jpg") => ImageFormat::Jpeg,
-            Some("png") => ImageFormat::Png,
-            Some(_) => return None,
-        };
-        let fits = |pixels: u32| (1..=8192).contains(&pixels);
-        let is_whole = parts.next().is_none() && fits(width) && fits(height);
-        let folder = args.image_dir.clone();
-        let pool = if folder.is_some() { FOLDER_IMAGES } else { 16 };
-        let pixels = u64::from(width) * u64::from(height) * u64::from(count);
-        let is_whole = is_whole && pixels <= MOST_PIXELS;
-        is_whole.then_some(ImagesPlan { count, folder, width, height, format, pool })
-    };
-    read().map(Some).ok_or_else(|| {
+    ImagesPlan::from_shorthand(text, args.image_dir.as_deref()).map(Some).ok_or_else(|| {
         Failed::usage(format!("`{text}` does not describe images")).hint(
             "write 1, 2:640x480 or 1:1024x1024:png; at most 64, and 22 million pixels together",
         )
@@ -476,7 +404,7 @@ fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
     let Some(text) = &args.structured else { return Ok(None) };
     let (kind, share) = text.split_once(':').unwrap_or((text, "100%"));
     let is_known = matches!(kind, "json" | "regex" | "choice" | "grammar");
-    let share = self::share(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
+    let share = weight(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
         Failed::usage(format!("`{text}` is not a constraint on answers"))
             .hint("write json, regex, choice or grammar, with a share as in json:50%")
     })?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_campaign::compare::{Gate, Side};
-use goodput_campaign::shadow::Settings;
+use goodput_campaign::shadow::{Settings, can_judge};
 use goodput_live::shadow::{ShadowPlan, percent};
 use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
@@ -49,18 +49,11 @@ pub(super) fn plan(
     })
 }
 
-/// Figures of every request, whose percentiles live traffic tells.
-const TIMES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
-
 /// What must hold, where live traffic can tell it.
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     const HINT: &str = "write --gate 'p99 ttft < +5%, errors < +1%'";
     let gates = read_gates(texts, &Printer::new(false)).map_err(|failed| failed.hint(HINT))?;
-    let is_told = |gate: &Gate| {
-        let time = gate.metric.rsplit_once("_p").map(|(time, _)| time);
-        gate.metric == "error_share" || time.is_some_and(|time| TIMES.contains(&time))
-    };
-    match gates.iter().find(|gate| !is_told(gate)) {
+    match gates.iter().find(|gate| !can_judge(gate)) {
         None => Ok(gates),
         Some(gate) => Err(Failed::usage(format!(
             "the gate `{gate}` is about a load that somebody sets: live traffic tells percentiles \

@@ -1,4 +1,4 @@
-//! What the user sees of a shadow: the progress line or the screen, and the figures of both sides.
+//! What the user sees of a shadow: the progress line or the screen.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,23 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::Pair;
-use goodput_clock::now;
 use goodput_live::shadow::ShadowFigures;
-use goodput_live::{Command, LiveObserver, Standing};
-use goodput_model::Nanos;
-
-use goodput_monitor::metrics::MetricsTally;
-use goodput_monitor::{Latency, Phase, Run, Tally, Ticker};
+use goodput_live::{Command, ConnectionLimit, LiveObserver, Standing};
+use goodput_model::MetricsFormat;
+use goodput_monitor::Ticker;
+use goodput_monitor::traffic::{ShadowProgress, standing_in_words};
 use goodput_report::plain;
 
 use crate::args::ShadowArgs;
-use crate::live::Crowd;
 use crate::screen::{Progress, Screen};
 use crate::signals::Signals;
 use crate::{live, output, terminal};
-
-/// Changes on the progress line at most.
-const MOST_CHANGES: usize = 3;
 
 /// Hears of a shadow, and shows it.
 pub(super) struct ShadowView {
@@ -34,23 +28,19 @@ pub(super) struct ShadowView {
     commands: Mutex<Sender<Command>>,
     is_stopped: AtomicBool,
     traffic: OnceLock<Traffic>,
-    pairs: Mutex<PairFigures>,
+    progress: ShadowProgress,
 }
 
-/// What passes, and what was said of it.
+/// What passes.
 struct Traffic {
     figures: Arc<ShadowFigures>,
-    told: Mutex<(Crowd, Standing)>,
+    told: Mutex<Told>,
 }
 
-/// Figures of the pairs: the primary's side and the candidate's.
-pub(super) struct PairFigures {
-    pub(super) sides: [MetricsTally; 2],
-    /// The same with percentiles, for a screen.
-    shown: [Tally; 2],
-    /// What pairs say so far, and in words.
-    pub(super) so_far: Option<Arc<Comparison>>,
-    in_words: String,
+/// What was said of the traffic.
+struct Told {
+    connections: ConnectionLimit,
+    standing: Standing,
 }
 
 impl ShadowView {
@@ -68,19 +58,14 @@ impl ShadowView {
             commands: Mutex::new(commands),
             is_stopped: AtomicBool::new(false),
             traffic: OnceLock::new(),
-            pairs: Mutex::new(PairFigures {
-                sides: [MetricsTally::new(true), MetricsTally::new(true)],
-                shown: [Tally::new(true), Tally::new(true)],
-                so_far: None,
-                in_words: String::new(),
-            }),
+            progress: ShadowProgress::default(),
         }
     }
 
     /// From now on these figures are shown.
     pub(super) fn follow(&self, args: &ShadowArgs, figures: &Arc<ShadowFigures>) {
-        let crowd = Crowd::new(&args.proxy, &figures.proxy);
-        let told = Mutex::new((crowd, Standing::Going));
+        let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
+        let told = Mutex::new(Told { connections, standing: Standing::Going });
         let _ = self.traffic.set(Traffic { figures: Arc::clone(figures), told });
     }
 
@@ -88,9 +73,9 @@ impl ShadowView {
         lock(&self.ticker)
     }
 
-    /// What is known of the pairs.
-    pub(super) fn pairs(&self) -> MutexGuard<'_, PairFigures> {
-        lock(&self.pairs)
+    /// The page of metrics as it is now.
+    pub(super) fn page(&self, figures: &ShadowFigures, format: MetricsFormat) -> String {
+        self.progress.page(figures, format)
     }
 
     /// A key of the screen stops it like a signal, once.
@@ -103,25 +88,13 @@ impl ShadowView {
     }
 
     fn show(&self, figures: &ShadowFigures) {
-        let text = line(figures, &self.pairs().in_words);
-        if let Some(screen) = &self.screen {
-            let run = run(figures, |elapsed| self.latencies(elapsed));
-            if screen.show_traffic(text.clone(), run) {
-                return;
-            }
+        let text = self.progress.line(figures);
+        if let Some(screen) = &self.screen
+            && screen.show_traffic(text.clone(), self.progress.run(figures))
+        {
+            return;
         }
         self.ticker().show(&text);
-    }
-
-    /// Latencies of both sides, so long after the beginning.
-    fn latencies(&self, at: Nanos) -> Vec<Latency> {
-        let of = |name: &'static str, tally: &Tally| {
-            let own = tally.latencies(at).into_iter();
-            own.map(move |one| Latency { name: format!("{} {name}", one.name), ..one })
-        };
-        let pairs = self.pairs();
-        let [primary, candidate] = &pairs.shown;
-        of("primary", primary).zip(of("candidate", candidate)).flat_map(|(a, b)| [a, b]).collect()
     }
 }
 
@@ -147,96 +120,36 @@ impl LiveObserver for ShadowView {
         let Some(Traffic { figures, told }) = self.traffic.get() else { return };
         let mut told = lock(told);
         let standing = figures.mirror.standing();
-        if std::mem::replace(&mut told.1, standing) != standing {
-            self.ticker().note(in_words(standing));
+        if std::mem::replace(&mut told.standing, standing) != standing {
+            self.ticker().note(standing_in_words(standing));
         }
         let is_due = self.ticker().is_due();
         if is_due {
             self.show(figures);
         }
-        if let Some(news) = told.0.news() {
+        if let Some(news) = told.connections.news() {
             self.ticker().note(&news);
         }
     }
 
     fn pair(&self, pair: &Pair) {
-        let mut pairs = self.pairs();
-        for (side, record) in [&pair.primary, &pair.candidate].into_iter().enumerate() {
-            pairs.sides[side].add(record);
-            pairs.shown[side].add(record);
-        }
+        self.progress.add(pair);
     }
 
     fn so_far(&self, comparison: &Arc<Comparison>) {
         if let Some(screen) = &self.screen {
             screen.compare(comparison, 0.0);
         }
-        let rows = goodput_report::compare_so_far(comparison).into_iter().flat_map(|one| one.rows);
-        let rows = rows.filter(|row| row.figure.starts_with("p50")).take(MOST_CHANGES);
-        let words: Vec<_> = rows.map(|row| format!("{} {}", row.figure, row.change)).collect();
-        let mut pairs = self.pairs();
-        pairs.in_words = words.join(", ");
-        pairs.so_far = Some(Arc::clone(comparison));
+        self.progress.set_comparison(comparison);
     }
 
     fn passed(&self) {
         terminal::close();
         self.ticker().wipe();
-        let words = self.traffic.get().and_then(|traffic| lock(&traffic.told).0.in_words());
+        let words =
+            self.traffic.get().and_then(|traffic| lock(&traffic.told).connections.in_words());
         if let Some(words) = words {
             self.ticker().note(&words);
         }
-    }
-}
-
-/// What is said when mirroring stops or goes on.
-fn in_words(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Going => "mirroring goes on",
-        Standing::SwitchedOff => "mirroring is switched off (SIGUSR1 switches it on again)",
-        Standing::Paused => {
-            "warning: mirroring paused: too many of the candidate's last answers failed; \
-             one request tries it again after a while (--stop-at-errors, --retry-after)"
-        }
-    }
-}
-
-fn line(figures: &ShadowFigures, so_far: &str) -> String {
-    let tally = &figures.mirror;
-    let dropped: u64 = tally.dropped().map(|(_, count)| count).sum();
-    let mut line = format!(
-        "{:6.1} s · {} passed · {} mirrored · {} pairs · {dropped} dropped · {} candidate errors",
-        (now() - figures.began).as_secs(),
-        tally.passed(),
-        tally.sent(),
-        figures.pairs(),
-        tally.failed(),
-    );
-    match tally.standing() {
-        Standing::Going => {}
-        Standing::SwitchedOff => line.push_str(" · switched off"),
-        Standing::Paused => line.push_str(" · paused"),
-    }
-    if !so_far.is_empty() {
-        line.push_str(" · so far ");
-        line.push_str(so_far);
-    }
-    line
-}
-
-/// The same for a screen: what passes, with the latencies of both sides.
-fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<Latency>) -> Run {
-    let elapsed = now() - figures.began;
-    let tally = &figures.mirror;
-    Run {
-        label: "live traffic".to_owned(),
-        phase: Phase::Measured,
-        elapsed_s: elapsed.as_secs(),
-        in_flight: figures.proxy.in_flight.get(),
-        sent: tally.passed(),
-        ok: tally.ok(),
-        failed: tally.failed(),
-        latencies: latencies(elapsed),
-        ..Run::default()
     }
 }

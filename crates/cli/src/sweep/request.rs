@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_campaign::sweep::{Axis, Effort, Level, SweepPlan};
+use goodput_campaign::sweep::{Axis, Effort, SweepPlan, settled, spaced};
+use goodput_lab::FolderCommands;
 use goodput_lab::serve::Command;
 use goodput_lab::sweep::{ServerRequest, SweepRequest, promise};
 use goodput_model::{Extent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
-use crate::commands::FolderCommands;
 use crate::error::Failed;
 use crate::plan::{self, Flags};
 
@@ -163,25 +163,9 @@ fn given(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
             let message = format!("--from {from} does not lie below --to {to}");
             return Err(Failed::usage(message).hint("write --from 1 --to 50 --points 12"));
         }
-        let steps = levels.points.map_or(0, |points| points - 1);
-        let ratio = (to / from).ln() / f64::from(steps.max(1));
-        let level =
-            |step: u32| if step == steps { to } else { from * (ratio * f64::from(step)).exp() };
-        given.extend((0..levels.points.unwrap_or(0)).map(level));
+        given.extend(spaced(from, to, levels.points.unwrap_or(0)));
     }
-    let rounded = |level: &f64| match Level::on(axis, *level) {
-        // Three digits say what a rate is; more only look exact.
-        Level::Rate(rate) if levels.points.is_some() => three_digits(rate),
-        level => level.value(),
-    };
-    let mut given: Vec<f64> = given.iter().map(rounded).collect();
-    given.sort_by(f64::total_cmp);
-    given.dedup();
-    Ok(given)
-}
-
-fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
+    Ok(settled(axis, &given, levels.points.is_some()))
 }
 
 #[cfg(test)]

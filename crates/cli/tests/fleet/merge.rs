@@ -389,7 +389,7 @@ fn folders_that_are_no_shards_are_refused() {
     let again = fleet.records.iter().find(|record| record.index == 4).unwrap().clone();
     write(&fleet.session.path("same"), (&plan(RATE), &manifest(Shard::new(1, 2))), &[again], &[]);
     for (folders, expected) in [
-        (["0", "nowhere"], "`nowhere` is not a run folder"),
+        (["0", "nowhere"], "`nowhere` does not exist"),
         (["0", "whole"], "`whole` is a whole run, not a shard"),
         (["0", "of3"], "`0` is shard 0/2 and `of3` is shard 1/3"),
         (["0", "0"], "`0` and `0` are both shard 0/2"),

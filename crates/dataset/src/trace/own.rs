@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_model::{Api, Message, Role};
+use goodput_model::{Api, Message, Role, excerpt};
 use serde_json::value::RawValue;
 
 use super::TraceOptions;
@@ -10,7 +10,7 @@ use super::decimal::field;
 use super::lines::blocks;
 use super::row::SCHEMA;
 use crate::entry::{Counted, Served};
-use crate::error::{DatasetError, Fault, excerpt};
+use crate::error::{DatasetError, Fault};
 use crate::input::open;
 use crate::items::Items;
 use crate::messages;

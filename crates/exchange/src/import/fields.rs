@@ -5,11 +5,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use goodput_model::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-
-/// Foreign text shown in an error, at most.
-const EXCERPT: usize = 80;
 
 /// What is wrong with a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -183,18 +181,4 @@ pub(super) fn conflict(
     let (stated, again) = (stated?, again?);
     let differs = (stated - again).abs() > ROUNDED * stated.abs().max(again.abs());
     differs.then(|| format!("`{name}` is {stated}, {other} {again}"))
-}
-
-/// The beginning of a foreign text, with everything that a terminal would act on escaped.
-pub(super) fn excerpt(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        let shown = if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-        if out.chars().count() + shown.chars().count() > EXCERPT {
-            out.push('…');
-            break;
-        }
-        out.push_str(&shown);
-    }
-    out
 }

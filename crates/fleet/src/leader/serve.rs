@@ -203,7 +203,7 @@ async fn meet(
     drop(displaced);
     let admitted = shared.lock().admit(&hello, &shared.settings);
     match admitted {
-        Ok(admitted) => be_with(shared, hello.rank, admitted, (stream, store)).await,
+        Ok(admitted) => be_with(shared, hello.rank, admitted, stream, store).await,
         Err(refusal) => {
             let (rank, from) = (hello.rank, from.to_canonical());
             let sentence = format!("rank {rank} at {from} {}", refusal.of_other());
@@ -232,7 +232,8 @@ async fn be_with(
     shared: &Arc<Shared>,
     rank: u32,
     admitted: Admitted,
-    (stream, store): (Stream, &mpsc::Sender<Item>),
+    stream: Stream,
+    store: &mpsc::Sender<Item>,
 ) {
     shared.changed.notify_all();
     let Admitted { connection, queue, cut } = admitted;

@@ -158,13 +158,14 @@ impl Line {
         }
     }
 
-    fn hear(&self, message: ToMember, (mono, wall): (Nanos, Nanos)) {
+    fn hear(&self, message: ToMember, clocks: (Nanos, Nanos)) {
         let shared = &self.shared;
         let mut heard = shared.lock();
         heard.at = now();
         match message {
             ToMember::Ping { id } => {
                 drop(heard);
+                let (mono, wall) = clocks;
                 return self.answer(&ToLeader::Pong { id, mono, wall });
             }
             ToMember::Beat | ToMember::Welcome { .. } | ToMember::Refused(_) => return,

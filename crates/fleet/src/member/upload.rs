@@ -55,7 +55,7 @@ impl Member {
         within: Nanos,
         mut look: impl FnMut() -> bool,
     ) -> Result<(), FleetError> {
-        let files = found(folder).map_err(|error| {
+        let files = run_files(folder).map_err(|error| {
             let failed = unreadable(folder, &error);
             // Rank 0 would wait for them; where it is lost, it does not.
             let _ = self.refuse(&failed.to_string());
@@ -63,7 +63,7 @@ impl Member {
         })?;
         // What was said of taken ones stays: rank 0 may have given these up already.
         self.shared.look(|heard| heard.take = None);
-        let offer = files.iter().map(|(name, bytes, _)| ((*name).to_owned(), *bytes)).collect();
+        let offer = files.iter().map(|file| (file.name.to_owned(), file.bytes)).collect();
         let mut patience = Patience { deadline: Nanos(u64::MAX), look: &mut look };
         // In the queue of files: what is left of those before goes first.
         let offer = ToLeader::Offer { number: self.number(), files: offer };
@@ -121,11 +121,8 @@ impl Member {
         }
     }
 
-    fn send_file(
-        &self,
-        (name, mut left, mut file): (&str, u64, File),
-        patience: &mut Patience<'_>,
-    ) -> Result<(), FleetError> {
+    fn send_file(&self, run_file: RunFile, patience: &mut Patience<'_>) -> Result<(), FleetError> {
+        let RunFile { name, bytes: mut left, mut file } = run_file;
         self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
         while left > 0 {
             let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
@@ -155,15 +152,22 @@ impl Member {
     }
 }
 
-/// The files of a run in a folder, with their sizes.
-fn found(folder: &Path) -> io::Result<Vec<(&'static str, u64, File)>> {
+/// An open file of a run.
+struct RunFile {
+    name: &'static str,
+    bytes: u64,
+    file: File,
+}
+
+/// The files of a run in a folder.
+fn run_files(folder: &Path) -> io::Result<Vec<RunFile>> {
     let mut files = Vec::new();
     for name in UPLOADED {
         let path = folder.join(name);
         match path.symlink_metadata() {
             Ok(facts) if facts.is_file() => {
                 let file = File::open(path)?;
-                files.push((name, file.metadata()?.len(), file));
+                files.push(RunFile { name, bytes: file.metadata()?.len(), file });
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

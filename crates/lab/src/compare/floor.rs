@@ -10,6 +10,7 @@ use goodput_campaign::sweep::Level;
 use crate::calibrate::{self, read_state, state_folder};
 use crate::error::Failed;
 use crate::events::Observer;
+use crate::saved::json;
 
 /// The floor that was measured from this machine on this target (URL without secrets, model); none
 /// where nobody did.
@@ -36,8 +37,21 @@ fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
     Some(floor)
 }
 
+/// Keeps it for later comparisons; in which file.
+pub(super) fn keep(floor: &Floor) -> Result<PathBuf, Failed> {
+    let path = place(floor)?;
+    // What a link leads to is replaced, not the link.
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    let (folder, name) = (path.parent(), path.file_name().and_then(|name| name.to_str()));
+    let written = folder.zip(name).map_or(Ok(()), |(folder, name)| {
+        goodput_record::replace(folder, name, json(floor).as_bytes())
+    });
+    written.map_err(|error| Failed::usage(error.to_string()))?;
+    Ok(path)
+}
+
 /// The file that keeps it, in a folder that is there.
-pub fn place(floor: &Floor) -> Result<PathBuf, Failed> {
+fn place(floor: &Floor) -> Result<PathBuf, Failed> {
     let path = file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
         Failed::usage("the noise floor is not kept: neither XDG_STATE_HOME nor HOME is set")
             .hint("set one of them")

@@ -13,9 +13,8 @@ use goodput_campaign::compare::{
     self, CompareFacts, CompareState, Comparison, Design, Floor, Gate, Proof, Quantity, SavedSide,
     Side,
 };
-use goodput_files::{MOST_SUMMARY, read_inside};
 use goodput_model::{Extent, Plan, Slo};
-use goodput_record::FolderError;
+use goodput_record::{Artifact, FolderError};
 
 use super::names::each;
 use super::{floor, gates, promised, proof};
@@ -306,14 +305,10 @@ fn proof(levels: &Levels, sides: &[Taken]) -> Option<Proof> {
 
 /// A comparison that is only its summary; none where there is no such.
 pub fn read_summary(path: &Path) -> Option<Result<Comparison, Failed>> {
-    let file = path.join("summary.json");
-    let bytes = read_inside(&file, MOST_SUMMARY).ok()?;
-    let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-    if value.get("schema").and_then(serde_json::Value::as_str) != Some(Comparison::SCHEMA) {
-        return None;
+    match Artifact::open(path) {
+        Ok(Artifact::Summary(folder)) if folder.schema() == Comparison::SCHEMA => {
+            Some(folder.summary().map_err(|error| Failed::usage(error.to_string())))
+        }
+        _ => None,
     }
-    let unreadable = |error: serde_json::Error| {
-        Failed::usage(format!("`{}` cannot be used: {error}", file.display()))
-    };
-    Some(serde_json::from_value(value).map_err(unreadable))
 }

@@ -12,7 +12,7 @@ use crate::error::Failed;
 use crate::events::Observer;
 use crate::interrupt::{Interrupt, Patience};
 use crate::readiness::Ready;
-use crate::vocabulary;
+use crate::token_calibration;
 
 /// How long a server may take to begin.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -34,7 +34,7 @@ pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> 
     let shown = &ready.shown;
     let endpoint = Arc::clone(&ready.endpoint);
     if interrupt.is_interrupted() {
-        return Err(vocabulary::stopped());
+        return Err(token_calibration::stopped());
     }
     let started = ask(
         goodput_wire::start_profile(&endpoint),
@@ -58,7 +58,7 @@ pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> 
             "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
              with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
         )),
-        Err(_) if interrupt.is_interrupted() => Err(vocabulary::stopped()),
+        Err(_) if interrupt.is_interrupted() => Err(token_calibration::stopped()),
         Err(failure) => Err(Failed::target(format!(
             "{shown} does not begin to profile itself: {}",
             said(&failure)

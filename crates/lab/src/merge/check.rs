@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodput_model::{Plan, ShardFacts};
-use goodput_record::{FolderError, Manifest, RunFolder};
+use goodput_record::{Artifact, FolderError, Manifest, RunFolder};
 use serde_json::Value;
 
 use crate::error::Failed;
@@ -45,7 +45,12 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
     };
     let mut clients = Vec::new();
     for path in folders {
-        let folder = RunFolder::open(path).map_err(unreadable)?;
+        let folder = match Artifact::open(path) {
+            Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => folder,
+            Err(error) => return Err(unreadable(error)),
+            // It says what is missing.
+            Ok(_) => RunFolder::open(path).map_err(unreadable)?,
+        };
         let plan = folder.plan().map_err(unreadable)?;
         let manifest = folder.manifest().map_err(unreadable)?;
         let Some(facts) = manifest.shard.clone() else {

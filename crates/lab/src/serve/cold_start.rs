@@ -9,9 +9,9 @@ use goodput_model::{Plan, Scrape, Signal, SignalValue};
 use serde::Serialize;
 
 use super::{Command, Place, Server, Values};
-use crate::emptying::{Emptied, wait_empty};
 use crate::error::Failed;
 use crate::events::Silent;
+use crate::idle::{IdleState, wait_idle};
 use crate::interrupt::Interrupt;
 use crate::server::ServerWatch;
 
@@ -47,7 +47,7 @@ pub enum ColdStartStep {
     /// What it said about its batch and its queue while it was watched; none where it said nothing.
     Batch(Option<BatchLevels>),
     /// It was waited for until it was empty.
-    Empty(Emptied),
+    Empty(IdleState),
     /// It has ended, and how.
     End(String),
 }
@@ -86,7 +86,7 @@ impl ColdStartTrial<'_> {
                 return Err(failed);
             }
             let is_stopped = || interrupt.is_interrupted();
-            say(&ColdStartStep::Empty(wait_empty(plan, &ready, EMPTY_LIMIT, &is_stopped)))?;
+            say(&ColdStartStep::Empty(wait_idle(plan, &ready, EMPTY_LIMIT, &is_stopped)))?;
         }
         say(&ColdStartStep::End(server.stop()?.to_string()))
     }

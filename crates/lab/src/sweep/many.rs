@@ -12,7 +12,7 @@ use goodput_model::Verdict;
 use goodput_record::{Campaign, CampaignFolder, vary};
 
 use super::request::{ServerRequest, SweepRequest};
-use super::{begin_or_go_on, one, saved};
+use super::{SweepTarget, begin_or_go_on, one, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::checks::check_plan;
 use crate::error::Failed;
@@ -212,9 +212,9 @@ fn measure(lab: &Lab, request: &SweepRequest, values: &Values, path: &Path) -> R
     match &request.serve {
         None => {
             let prepared = prepare(lab, own.plan.clone())?;
-            one::sweep(lab, &own, folder, (prepared.plan, prepared.ready)).map(drop)
+            one::sweep(lab, &own, folder, prepared.into()).map(drop)
         }
-        Some(serve) => with_server(lab, &own, folder, (serve, &filled)),
+        Some(serve) => with_server(lab, &own, folder, serve, &filled),
     }
 }
 
@@ -222,7 +222,8 @@ fn with_server(
     lab: &Lab,
     own: &SweepRequest,
     folder: CampaignFolder,
-    (serve, filled): (&ServerRequest, &Values),
+    serve: &ServerRequest,
+    filled: &Values,
 ) -> Result<(), Failed> {
     let mut plan = own.plan.clone();
     let place = Place::from_plan(&plan)?;
@@ -237,7 +238,8 @@ fn with_server(
     let (ready, start) = server.wait_ready(&mut plan, within, &*lab.observer)?;
     keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
     lab.observer.note(format!("the server was ready after {:.1} s", start.ready_s));
-    let outcome = one::sweep_on(lab, own, folder, (plan, Arc::new(ready)), &|| server.crash());
+    let target = SweepTarget { plan, ready: Arc::new(ready) };
+    let outcome = one::sweep_on(lab, own, folder, target, &|| server.crash());
     let crash = server.crash();
     server.stop()?;
     match (outcome, crash) {

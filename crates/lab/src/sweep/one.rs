@@ -17,13 +17,12 @@ use super::request::SweepRequest;
 use super::saved::Kept;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
-use crate::emptying::{By, wait_empty};
 use crate::error::Failed;
 use crate::events::{SweepProgress, SweepView};
 use crate::host;
+use crate::idle::{IdleSignal, wait_idle};
 use crate::readiness::{self, Ready};
-use crate::run::prepare_on;
-use crate::run::{Lab, RunContext};
+use crate::run::{Lab, Prepared, RunContext, prepare_on};
 
 /// How long a server that went away may stay away.
 pub const ABSENCE: Duration = Duration::from_mins(2);
@@ -32,7 +31,7 @@ pub const ABSENCE: Duration = Duration::from_mins(2);
 const REWARM_S: f64 = 10.0;
 
 /// How long a server may take to be empty after a point.
-pub const EMPTYING: Duration = Duration::from_mins(1);
+pub const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
 /// A sweep that goes on.
 struct Sweep<'a> {
@@ -54,14 +53,28 @@ struct Sweep<'a> {
     is_cold: bool,
 }
 
+/// What all points of a sweep are sent to, with the plan that they share.
+pub struct SweepTarget {
+    /// The plan, with everything settled that it left open.
+    pub plan: Plan,
+    /// The server, which answers.
+    pub ready: Arc<Ready>,
+}
+
+impl From<Prepared> for SweepTarget {
+    fn from(Prepared { plan, ready, .. }: Prepared) -> Self {
+        Self { plan, ready }
+    }
+}
+
 /// Measures until everything is known, or the user or the target ends it.
 pub fn sweep(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
-    settled: (Plan, Arc<Ready>),
+    target: SweepTarget,
 ) -> Result<SweepSummary, Failed> {
-    Sweep::new(lab, request, folder, settled)?.run()
+    Sweep::new(lab, request, folder, target)?.run()
 }
 
 /// The same with a server of ours, which may end.
@@ -69,11 +82,11 @@ pub(super) fn sweep_on(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
-    (plan, ready): (Plan, Arc<Ready>),
+    target: SweepTarget,
     crash: &dyn Fn() -> Option<Failed>,
 ) -> Result<SweepSummary, Failed> {
-    let prepared = prepare_on(lab, plan, ready)?;
-    let mut sweep = Sweep::new(lab, request, folder, (prepared.plan, prepared.ready))?;
+    let prepared = prepare_on(lab, target.plan, target.ready)?;
+    let mut sweep = Sweep::new(lab, request, folder, prepared.into())?;
     sweep.crash = Some(crash);
     sweep.run()
 }
@@ -83,7 +96,7 @@ impl<'a> Sweep<'a> {
         lab: &'a Lab,
         request: &'a SweepRequest,
         folder: CampaignFolder,
-        (plan, ready): (Plan, Arc<Ready>),
+        SweepTarget { plan, ready }: SweepTarget,
     ) -> Result<Self, Failed> {
         let kept = saved::points(&folder, &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
@@ -287,8 +300,8 @@ impl Planner for Sweep<'_> {
     fn settle(&mut self, _: &Ask) {
         pause(Nanos::from_secs_f64(self.request.sweep.settle_s.clamp(0.0, 3600.0)));
         let emptied =
-            wait_empty(&self.plan, &self.ready, EMPTYING, &|| self.lab.interrupt.is_interrupted());
-        if let By::Unknown(why) = emptied.by
+            wait_idle(&self.plan, &self.ready, IDLE_LIMIT, &|| self.lab.interrupt.is_interrupted());
+        if let IdleSignal::Unknown(why) = emptied.by
             && self.plan.target.probe
         {
             let seconds = emptied.after_s;

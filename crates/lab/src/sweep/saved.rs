@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, SweepSummary, Sweeps};
-use goodput_files::{MOST_SUMMARY, read_inside};
-use goodput_record::{Campaign, CampaignFolder, FolderError};
+use goodput_record::{Artifact, CampaignFolder, FolderError};
 
 use super::many;
 use super::request::SweepRequest;
@@ -24,17 +23,23 @@ pub enum SavedSweep {
 /// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
 /// holds no sweep.
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
-    let folder = CampaignFolder::open(Campaign::Sweep, path)?;
-    let read = || {
-        let request: SweepRequest =
-            folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
-        if request.is_one() {
-            Ok(SavedSweep::One(Box::new(summary(&folder, &request, observer)?)))
-        } else {
-            many::read(&folder, &request, observer).map(SavedSweep::Many)
+    match Artifact::open(path) {
+        Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
+            Some(read_folder(&folder, observer))
         }
-    };
-    Some(read())
+        _ => None,
+    }
+}
+
+/// The same of a folder that is open.
+pub fn read_folder(folder: &CampaignFolder, observer: &dyn Observer) -> Result<SavedSweep, Failed> {
+    let request: SweepRequest =
+        folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
+    if request.is_one() {
+        Ok(SavedSweep::One(Box::new(summary(folder, &request, observer)?)))
+    } else {
+        many::read(folder, &request, observer).map(SavedSweep::Many)
+    }
 }
 
 /// The numbers of a sweep of one configuration.
@@ -54,8 +59,7 @@ pub(super) fn summary(
 
 /// The summary as it was written last.
 pub(super) fn written(folder: &CampaignFolder) -> Option<SweepSummary> {
-    let bytes = read_inside(&folder.path().join("summary.json"), MOST_SUMMARY).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    folder.summary()
 }
 
 /// Without a summary: what the first point says.

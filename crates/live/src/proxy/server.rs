@@ -63,6 +63,23 @@ pub enum ProxyError {
     Start(#[from] io::Error),
 }
 
+impl ProxyError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
+                "another program has this address; port 0 picks a free one"
+            }
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                "ports below 1024 are the administrator's; take one above"
+            }
+            Self::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
+            Self::Upstream(_) => "check the server's URL and --cacert",
+            _ => "--listen takes 127.0.0.1:8080; port 0 picks a free one",
+        }
+    }
+}
+
 /// How a drain ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {

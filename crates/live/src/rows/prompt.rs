@@ -63,7 +63,8 @@ pub(crate) fn content(salt: Salt, said: &str) -> Key {
 /// another beginning are others.
 pub(crate) fn read(
     body: &Fields<'_>,
-    (salt, beginning): (Salt, Key),
+    salt: Salt,
+    beginning: Key,
     mut cutter: Cutter<'_>,
 ) -> Option<Prompt> {
     if let Some(messages) = body.get("messages") {

@@ -82,7 +82,7 @@ impl Recorder {
         let beginning = self.salt.of(Use::Prompt, &names.each_ref().map(|name| name.as_bytes()));
         let Settings { tokenizer, block_tokens, .. } = &self.settings;
         let cutter = Cutter::new(tokenizer, *block_tokens, self.salt, &beginning);
-        let Some(prompt) = prompt::read(fields, (self.salt, beginning), cutter) else { return };
+        let Some(prompt) = prompt::read(fields, self.salt, beginning, cutter) else { return };
         row.input_tokens = prompt.tokens.min(MOST_TOKENS);
         row.input_by = (row.input_tokens > 0).then_some(self.counted());
         row.blocks = prompt.blocks;

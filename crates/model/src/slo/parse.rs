@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::{PRESETS, Slo, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
-use crate::MetricName;
+use crate::{MetricName, excerpt};
 
 /// More terms than anybody means.
 const MOST_TERMS: usize = 32;
@@ -27,16 +27,6 @@ pub struct SloError {
     term: String,
     /// What is wrong with it.
     what: String,
-}
-
-/// Foreign text in an error: short, and without control characters.
-fn excerpt(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut short: String = text.chars().flat_map(char::escape_debug).take(MOST).collect();
-    if text.chars().flat_map(char::escape_debug).nth(MOST).is_some() {
-        short.push('…');
-    }
-    short
 }
 
 impl FromStr for Slo {

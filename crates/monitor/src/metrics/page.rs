@@ -154,31 +154,29 @@ impl Page<'_> {
 
     fn latencies(&mut self) {
         self.histogram(
-            ("goodput_ttft_seconds", "Time to the first token from the instant a request was due"),
+            "goodput_ttft_seconds",
+            "Time to the first token from the instant a request was due",
             |look| &look.tally.requests.ttft,
         );
-        self.histogram(("goodput_itl_seconds", "Gaps between the chunks of an answer"), |look| {
+        self.histogram("goodput_itl_seconds", "Gaps between the chunks of an answer", |look| {
             &look.tally.requests.itl
         });
         self.histogram(
-            ("goodput_e2e_seconds", "Time to the last token from the instant a request was due"),
+            "goodput_e2e_seconds",
+            "Time to the last token from the instant a request was due",
             |look| &look.tally.requests.e2e,
         );
     }
 
     fn client(&mut self) {
         self.histogram(
-            (
-                "goodput_schedule_slip_seconds",
-                "How late requests were sent by the client's own fault",
-            ),
+            "goodput_schedule_slip_seconds",
+            "How late requests were sent by the client's own fault",
             |look| &look.tally.requests.slip,
         );
         self.histogram(
-            (
-                "goodput_client_lag_seconds",
-                "How late the loops of the client's workers were called",
-            ),
+            "goodput_client_lag_seconds",
+            "How late the loops of the client's workers were called",
             |look| &look.tally.lag,
         );
         self.single(
@@ -220,7 +218,8 @@ impl Page<'_> {
 
     fn histogram(
         &mut self,
-        (name, help): (&'static str, &'static str),
+        name: &'static str,
+        help: &'static str,
         of: impl Fn(&Look) -> &BoundedHistogram,
     ) {
         let runs = std::mem::take(&mut self.runs);

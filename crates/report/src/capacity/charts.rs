@@ -34,19 +34,15 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
     let rejected = basis
         .rejected_rps
         .map_or_else(String::new, |rps| format!(", {} are over the limit", rate(rps)));
-    Chart {
-        name: "expected",
-        title: "Latency of one replica over its load, as measured".to_owned(),
-        says: format!(
+    Chart::new("expected", "Latency of one replica over its load, as measured")
+        .says(format!(
             "With headroom each replica gets {} req/s; {} are confirmed{rejected}.",
             rate(target),
             rate(basis.confirmed_rps)
-        ),
-        x: Axis::linear("req/s of one replica"),
-        y: Axis::log("ms"),
-        series,
-        rules,
-    }
+        ))
+        .over("req/s of one replica", Axis::log("ms"))
+        .series(series)
+        .rules(rules)
 }
 
 /// The load of each hour, and what the replicas carry.
@@ -73,28 +69,25 @@ pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let mut rules = vec![line(basis.confirmed_rps, "confirmed")];
     rules.extend(basis.rejected_rps.map(|rps| line(rps, "over the limit")));
     let counts = &traffic.counts;
-    Chart {
-        name: "hours",
-        title: "Load and capacity".to_owned(),
-        says: format!(
-            "Traffic of {} req/s on average and {} at its peak against {} req/s that {} replicas were \
+    let says = format!(
+        "Traffic of {} req/s on average and {} at its peak against {} req/s that {} replicas were \
              confirmed to carry: {} of {} hours are at risk, {} will miss.",
-            rate(traffic.mean_rps),
-            rate(traffic.peak_rps),
-            rate(basis.confirmed_rps * replicas),
-            count(traffic.replicas),
-            counts.at_risk,
-            counts.all,
-            counts.missing
-        ),
-        x: Axis::linear("hour"),
-        y: Axis::linear("req/s"),
-        series: vec![
+        rate(traffic.mean_rps),
+        rate(traffic.peak_rps),
+        rate(basis.confirmed_rps * replicas),
+        count(traffic.replicas),
+        counts.at_risk,
+        counts.all,
+        counts.missing
+    );
+    Chart::new("hours", "Load and capacity")
+        .says(says)
+        .over("hour", "req/s")
+        .series([
             series("highest 5 minutes", 1, |hour| hour.peak_rps),
             series("mean", 0, |hour| hour.mean_rps),
-        ],
-        rules,
-    }
+        ])
+        .rules(rules)
 }
 
 /// How often the model misses the SLO at this rate.
@@ -115,13 +108,9 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let mut rules = vec![Rule::Place(basis.confirmed_rps, "confirmed".to_owned())];
     rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, "rejected".to_owned())));
     let said: Vec<String> = dots.iter().map(|dot| dot.note.clone()).collect();
-    Chart {
-        name: "chances",
-        title: "Stretches that miss the SLO, by the engine model".to_owned(),
-        says: format!("{}.", said.join("; ")),
-        x: Axis::between("req/s of one replica"),
-        y: Axis::linear("% missed"),
-        series: vec![Series::new("chance of a miss", Shape::Points, 5, dots)],
-        rules,
-    }
+    Chart::new("chances", "Stretches that miss the SLO, by the engine model")
+        .says(format!("{}.", said.join("; ")))
+        .over(Axis::between("req/s of one replica"), "% missed")
+        .series([Series::new("chance of a miss", Shape::Points, 5, dots)])
+        .rules(rules)
 }

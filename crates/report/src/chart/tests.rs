@@ -8,7 +8,7 @@ fn dot(x: f64, y: f64) -> Dot {
     Dot::new(x, y)
 }
 
-fn chart(series: Vec<Vec<Dot>>) -> Plot {
+fn chart(series: Vec<Vec<Dot>>) -> TextPlot {
     let series = series
         .into_iter()
         .zip(MARKS)
@@ -20,11 +20,11 @@ fn chart(series: Vec<Vec<Dot>>) -> Plot {
     let (x, y) = (Axis::linear("x"), Axis::linear("y"));
     let (title, says, rules) = (String::new(), String::new(), Vec::new());
     let chart = Chart { name: "chart", title, says, x, y, series, rules };
-    Plot { title: "y over x".to_owned(), rows: 9, chart }
+    TextPlot { title: "y over x".to_owned(), rows: 9, chart }
 }
 
 /// The same over a logarithmic height.
-fn log_chart(dots: Vec<Dot>) -> Plot {
+fn log_chart(dots: Vec<Dot>) -> TextPlot {
     let mut plot = chart(vec![dots]);
     plot.chart.y.is_log = true;
     plot
@@ -135,7 +135,7 @@ proptest! {
         (line, place, rows) in (wild(), wild(), 0usize..60),
     ) {
         let dots = all.iter().map(|(x, y, low, high)| dot(*x, *y).within(Some(*low), Some(*high)));
-        let mut chart = Plot { rows, ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]]) };
+        let mut chart = TextPlot { rows, ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]]) };
         (chart.chart.x.is_log, chart.chart.y.is_log) = logs;
         chart.chart.rules = vec![
             Rule::Height(line, "日本語のSLO".to_owned()),

@@ -6,7 +6,9 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::wanting::{lacking, unjudged_why};
-use super::words::{Known, at, block_seconds, candidates, counted, label, limit, several, tested};
+use super::words::{
+    FigureWords, at, block_seconds, candidates, counted, label, limit, several, tested,
+};
 use crate::number::{bare_about, trimmed};
 use goodput_model::plain;
 
@@ -160,12 +162,12 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
 
 /// The margin of those that are held against one: of ratios where there are some.
 fn within(findings: &[&Finding]) -> String {
-    let known = |one: &&&Finding| Known::of(&one.metric).scale == Scale::Ratio;
+    let known = |one: &&&Finding| FigureWords::new(&one.metric).scale == Scale::Ratio;
     let ratios: Vec<&Finding> = findings.iter().filter(known).copied().collect();
     let all = if ratios.is_empty() { findings } else { &ratios };
     let least = all.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
     let most = all.iter().max_by(|a, b| a.margin.total_cmp(&b.margin));
-    let margin = |one: &&Finding| Known::of(&one.metric).margin(one.margin);
+    let margin = |one: &&Finding| FigureWords::new(&one.metric).margin(one.margin);
     match (least.map(margin), most.map(margin)) {
         (Some(least), Some(most)) if least != most => format!("the margins ({least} to {most})"),
         (least, _) => least.unwrap_or_default(),
@@ -233,7 +235,7 @@ fn word(findings: &[&Finding], is_good: bool) -> &'static str {
     let all = |which: fn(&str) -> bool| findings.iter().all(|one| which(&one.metric));
     let is_goodput = |name: &str| name.starts_with("goodput");
     let is_speed = |name: &str| {
-        let known = Known::of(name);
+        let known = FigureWords::new(name);
         known.unit == "ms" || known.unit == "tok/s"
     };
     match is_good {
@@ -256,13 +258,13 @@ fn list(comparison: &Comparison, findings: &[&Finding]) -> String {
 
 /// `p50 TPOT +5.1 % (+3.9 % to +6.2 %)`
 pub(crate) fn phrase(comparison: &Comparison, finding: &Finding) -> String {
-    let known = Known::of(&finding.metric);
+    let known = FigureWords::new(&finding.metric);
     let level = at(comparison, finding.level);
     format!("{}{level} {}", known.name(), known.with_interval(finding))
 }
 
 fn titles(comparison: &Comparison, findings: &[&Finding]) -> String {
-    let one = |one: &&Finding| Known::of(&one.metric).name() + &at(comparison, one.level);
+    let one = |one: &&Finding| FigureWords::new(&one.metric).name() + &at(comparison, one.level);
     first(findings.iter().map(one).collect(), "")
 }
 
@@ -296,7 +298,7 @@ fn only_the_tail(
         if median.outcome != Outcome::Equivalent {
             return None;
         }
-        let known = Known::of(&median.metric);
+        let known = FigureWords::new(&median.metric);
         let within = known.margin(median.margin);
         all.push(format!("{}, {} within {within}", phrase(comparison, tail), known.name()));
     }
@@ -431,7 +433,7 @@ pub(crate) fn finding_of<'a>(comparison: &'a Comparison, gate: &GateResult) -> O
 
 /// `p99 TTFT +8.0 % (+6.1 % to +10.2 %), allowed < +5 %`
 pub(crate) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String {
-    let known = Known::of(&gate.gate.metric);
+    let known = FigureWords::new(&gate.gate.metric);
     let change = gate_change(comparison, gate).unwrap_or_else(|| "not measured".to_owned());
     let level = at(comparison, gate.level);
     format!("{}{level} {change}, allowed {}", known.name(), limit(&gate.gate))
@@ -441,5 +443,5 @@ pub(crate) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String 
 pub(crate) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
     let is_there = finding_of(comparison, gate).is_none_or(|finding| finding.n > 0);
     let change = gate.change.filter(|_| is_there)?;
-    Some(Known::of(&gate.gate.metric).changed(change, gate.low, gate.high))
+    Some(FigureWords::new(&gate.gate.metric).changed(change, gate.low, gate.high))
 }

@@ -9,6 +9,7 @@ pub(super) mod sides;
 pub(crate) mod tests;
 
 use goodput_campaign::compare::Comparison;
+use goodput_campaign::saved::ComparisonDetails;
 
 use crate::svg::Chart;
 use crate::view::{Circumstances, Picture, pictures};
@@ -22,6 +23,14 @@ pub struct CompareView<'a> {
     pub folders: &'a [(u32, String)],
     /// How to repeat it, where that is known.
     pub circumstances: Option<&'a Circumstances>,
+}
+
+impl<'a> CompareView<'a> {
+    /// Both together.
+    pub fn new(comparison: &'a Comparison, found: &'a ComparisonDetails) -> Self {
+        let ComparisonDetails { folders, circumstances } = found;
+        Self { comparison, folders, circumstances: Some(circumstances) }
+    }
 }
 
 /// Numbers alone, without a folder.

@@ -6,7 +6,7 @@ use goodput_model::Verdict;
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
-use super::words::{Known, candidates, counted, label, level, limit, tested};
+use super::words::{FigureWords, candidates, counted, label, level, limit, tested};
 use super::{notes, shadow};
 use crate::document::{Case, Fault, Suite};
 
@@ -73,7 +73,7 @@ fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
         gates.iter().map(|gate| of_gate(comparison, gate, &gates, &name)).collect()
     };
     cases.extend(unjudged(comparison, &gates).into_iter().map(|gate| {
-        let metric = Known::of(&gate.metric).name();
+        let metric = FigureWords::new(&gate.metric).name();
         let text = format!("{metric} was not measured, allowed {}", limit(gate));
         Case::new(format!("any level · {metric} · {name}"), text, fault(Outcome::NoVerdict))
     }));
@@ -87,7 +87,7 @@ fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
 }
 
 fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> Case {
-    let known = Known::of(&finding.metric);
+    let known = FigureWords::new(&finding.metric);
     Case {
         name: format!("{} · {} · {name}", level(comparison, finding.level), known.name()),
         fault: fault(finding.outcome),
@@ -109,7 +109,7 @@ fn of_gate(comparison: &Comparison, gate: &GateResult, all: &[&GateResult], name
         0 | 1 => String::new(),
         _ => format!(" {}", limit(&gate.gate)),
     };
-    let metric = Known::of(&gate.gate.metric).name();
+    let metric = FigureWords::new(&gate.gate.metric).name();
     let evidence =
         finding_of(comparison, gate).map_or(String::new(), |one| evidence(comparison, one));
     Case {

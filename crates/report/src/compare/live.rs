@@ -4,8 +4,8 @@ use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Outcome, Quan
 use goodput_campaign::sweep::Level;
 
 use super::notes::{looks, order};
-use super::tables::{Pair, pairs};
-use super::words::{Known, at, candidates, label, limit, outcome, several, tested};
+use super::tables::{CandidateAtLevel, pairs};
+use super::words::{FigureWords, at, candidates, label, limit, outcome, several, tested};
 use crate::clip::clip;
 use crate::number::{bare_about, trimmed};
 use crate::render::text::field;
@@ -70,14 +70,14 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
         |name: &&String| !slo.is_empty() || !["goodput_rps", "attainment"].contains(&name.as_str());
     let tested = family(design);
     let margin = |name: &String| {
-        let known = Known::of(name);
+        let known = FigureWords::new(name);
         format!("{} {}", known.name(), known.margin(design.margin_of(name)))
     };
     let tested: Vec<String> = tested.iter().filter(is_there).map(margin).collect();
     let sure = trimmed((1.0 - design.alpha) * 100.0);
     let text = format!("{} (the margins); {sure} % for all together", tested.join(", "));
     field(&mut page, "Tested", &text);
-    let gate = |gate: &Gate| format!("{} {}", Known::of(&gate.metric).name(), limit(gate));
+    let gate = |gate: &Gate| format!("{} {}", FigureWords::new(&gate.metric).name(), limit(gate));
     let gates: Vec<String> = design.gates.iter().map(gate).collect();
     if !gates.is_empty() {
         field(&mut page, "Gates", &gates.join(", "));
@@ -100,7 +100,7 @@ pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
         findings.sort_by_key(|finding| place(finding));
         let name = if sides.len() > 1 { label(comparison, *side) + " " } else { String::new() };
         for finding in findings.iter().take(room) {
-            let known = Known::of(&finding.metric);
+            let known = FigureWords::new(&finding.metric);
             let level = at(comparison, finding.level);
             parts.push(format!("{name}{}{level} {}", known.name(), known.short(finding)));
         }
@@ -151,11 +151,11 @@ pub struct CompareRow {
 
 /// The tested figures so far, for a screen.
 pub fn compare_so_far(comparison: &Comparison) -> Vec<CompareLevel> {
-    let level = |pair: Pair| {
+    let level = |pair: CandidateAtLevel| {
         let own = tested(comparison, pair.side).into_iter();
         let own = own.filter(|finding| pair.has(finding) && finding.n > 0);
         let row = |finding: &Finding| {
-            let known = Known::of(&finding.metric);
+            let known = FigureWords::new(&finding.metric);
             CompareRow {
                 figure: known.name(),
                 reference: known.value(finding.reference),

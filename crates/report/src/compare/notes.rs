@@ -7,17 +7,17 @@ use goodput_campaign::compare::{
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::shadow;
-use super::words::{Known, label, level, several};
-use crate::document::Mark;
+use super::words::{FigureWords, label, level, several};
+use crate::document::SeverityMark;
 use crate::number::duration;
 use crate::number::{count, trimmed};
 use goodput_model::plain;
 
 /// A label and what stands beside it.
-pub(crate) type Note = (&'static str, String);
+pub(crate) type LabelledText = (&'static str, String);
 
 /// Who was compared, and how.
-pub(crate) fn compared(comparison: &Comparison) -> Vec<Note> {
+pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
     let mut notes = Vec::new();
     for (place, side) in comparison.sides.iter().enumerate() {
         let first = if place == 0 { "Sides" } else { "" };
@@ -122,7 +122,7 @@ fn test(comparison: &Comparison) -> String {
         n => format!(" for all {n} tested figures together"),
     };
     let own = |(name, margin): (&String, &f64)| {
-        let known = Known::of(name);
+        let known = FigureWords::new(name);
         format!("{} {}", known.name(), known.margin(*margin))
     };
     let own: Vec<String> = design.margins.iter().map(own).collect();
@@ -148,7 +148,7 @@ pub(crate) fn looks(design: &Design) -> String {
     }
 }
 
-fn state(comparison: &Comparison) -> Option<Note> {
+fn state(comparison: &Comparison) -> Option<LabelledText> {
     if comparison.shadow.is_some() {
         return shadow::state(comparison);
     }
@@ -163,7 +163,7 @@ fn state(comparison: &Comparison) -> Option<Note> {
 }
 
 /// What differs that should not, what matters most first: the mark, and the text.
-pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
+pub(crate) fn differences(comparison: &Comparison) -> Vec<SeverityMark> {
     let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
     sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
     let one = |difference: &Difference| {
@@ -184,7 +184,7 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
             plain(&difference.message)
         );
         let (word, severity) = mark(difference.matter);
-        Mark { word, severity, text }
+        SeverityMark { word, severity, text }
     };
     sorted.into_iter().map(one).collect()
 }
@@ -193,7 +193,7 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<Mark> {
 fn spoiled(name: &str) -> String {
     match name {
         "ttft" | "tpot" | "itl" | "e2e" => name.to_uppercase(),
-        name => Known::of(name).name(),
+        name => FigureWords::new(name).name(),
     }
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn differs(comparison: &Comparison) -> String {
 
 /// What was sent, and how much is chance; each pair of live traffic is one request, and no rig has a
 /// floor for it.
-pub(crate) fn sent(comparison: &Comparison) -> Vec<Note> {
+pub(crate) fn sent(comparison: &Comparison) -> Vec<LabelledText> {
     if comparison.shadow.is_some() {
         return Vec::new();
     }
@@ -289,7 +289,7 @@ pub(crate) fn floor_of(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> St
         .iter()
         .filter(|(name, _)| is_wanted(name))
         .map(|(name, sd)| {
-            let known = Known::of(name);
+            let known = FigureWords::new(name);
             format!("{} {}", known.name(), known.spread(*sd))
         })
         .collect();

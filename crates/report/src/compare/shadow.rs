@@ -3,10 +3,10 @@
 use goodput_campaign::compare::{CompareState, Comparison};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
 
-use super::notes::Note;
-use super::tables::table;
+use super::notes::LabelledText;
+use super::tables::natural;
 use super::words::{labels, several};
-use crate::document::Table;
+use crate::document::{Column, Table};
 use crate::number::duration;
 use crate::number::{between, cell, count, percent, trimmed};
 use goodput_model::plain;
@@ -44,7 +44,7 @@ pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
 }
 
 /// How it ended, where that is not by itself.
-pub(crate) fn state(comparison: &Comparison) -> Option<Note> {
+pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
     let text = match comparison.comparison.state {
         CompareState::Unfinished => "still running, or killed: this is what was seen so far",
         CompareState::TargetLost => {
@@ -57,7 +57,7 @@ pub(crate) fn state(comparison: &Comparison) -> Option<Note> {
 }
 
 /// What live traffic showed request by request.
-pub(crate) fn notes(shadow: &ShadowReport) -> Vec<Note> {
+pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
     let facts = &shadow.facts;
     let mut notes = vec![
         (
@@ -142,23 +142,21 @@ fn times(ratio: &OverBlocks) -> String {
 }
 
 /// How often what happened on each side: statuses, failures, finish reasons.
-pub(crate) fn counts(comparison: &Comparison, shadow: &ShadowReport) -> Option<Table> {
+pub(crate) fn counts(comparison: &Comparison, found: &ShadowReport) -> Option<Table> {
+    let kinds =
+        [("status", &found.statuses), ("failed", &found.failures), ("finished", &found.finishes)];
+    let all: Vec<(&str, &Count)> =
+        kinds.into_iter().flat_map(|(kind, all)| all.iter().map(move |one| (kind, one))).collect();
     let names = labels(comparison);
-    let kinds = [
-        ("status", &shadow.statuses),
-        ("failed", &shadow.failures),
-        ("finished", &shadow.finishes),
-    ];
-    let row = |kind: &str, one: &Count| {
-        let [primary, candidate] = one.counts.map(count);
-        vec![kind.to_owned(), primary, candidate, plain(&one.name)]
-    };
-    let rows = kinds.iter().flat_map(|(kind, all)| all.iter().map(|one| row(kind, one)));
-    let rows: Vec<Vec<String>> = rows.collect();
-    let mut head = vec![String::new()];
-    head.extend(names.into_iter().take(2));
-    head.push("which".to_owned());
-    let title = "What became of the pairs".to_owned();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    (!rows.is_empty() && head.len() == 4).then(|| table(title, &head, rows))
+    let title = "What became of the pairs";
+    let is_there = !all.is_empty() && names.len() >= 2;
+    let rows = Table::of(title, title, all)
+        .left("", 0, |(kind, _)| *kind)
+        .each(
+            names.iter().take(2).enumerate(),
+            |(_, name)| Column::left(*name, 0),
+            |(_, one), (side, _)| one.counts.get(*side).copied().map_or(String::new(), count),
+        )
+        .left("which", 0, |(_, one)| plain(&one.name));
+    is_there.then(|| natural(rows))
 }

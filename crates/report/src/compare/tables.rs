@@ -10,28 +10,24 @@ use unicode_width::UnicodeWidthStr;
 
 use super::answer::gate_change;
 use super::words::{
-    Known, at, chance, description, label, labels, level, limit, outcome, with_unit,
+    FigureWords, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
-use crate::document::{Cell, Column, Cut, Table, Tone};
-use crate::number::{between, cell, percent};
+use crate::document::{Align, Cell, Column, Cut, Rows, Table, Tone};
+use crate::number::{between, cell, known, percent};
 use goodput_model::plain;
 
-/// Rows under a heading; the first and the last column stand at the left. Words that say how something
-/// went have their tone.
-pub(super) fn table(title: String, head: &[&str], rows: Vec<Vec<String>>) -> Table {
-    let last = head.len().saturating_sub(1);
-    let column = |(place, head): (usize, &&str)| {
-        let is_left = place == 0 || place == last;
-        if is_left { Column::left(*head, 0) } else { Column::right(*head, 0) }
-    };
-    let columns = head.iter().enumerate().map(column).collect();
-    let cell = |text: String| {
-        let tone = tone(&text);
-        Cell::from(text).tone(tone)
-    };
-    let rows = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
-    let table = Table::new(title.clone(), title.clone(), columns).with_rows(rows);
-    Table { above: title, is_natural: true, ..table }
+/// As wide as its cells on a terminal; the first and the last column stand at the left. Words that say
+/// how something went have their tone.
+pub(super) fn natural<T>(rows: Rows<T>) -> Table {
+    let mut table = rows.table;
+    for cell in table.rows.iter_mut().flatten() {
+        cell.tone = tone(&cell.text);
+    }
+    let last = table.columns.len().saturating_sub(1);
+    for (place, column) in table.columns.iter_mut().enumerate() {
+        column.align = if place == 0 || place == last { Align::Left } else { Align::Right };
+    }
+    Table { above: table.title.clone(), is_natural: true, ..table }
 }
 
 fn tone(text: &str) -> Tone {
@@ -55,68 +51,62 @@ pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const BESIDE: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
-pub(crate) fn figures(comparison: &Comparison, pair: Pair, are_tested: bool) -> Option<Table> {
+pub(crate) fn figures(
+    comparison: &Comparison,
+    pair: CandidateAtLevel,
+    are_tested: bool,
+) -> Option<Table> {
     let (name, reference) = (label(comparison, pair.side), label(comparison, 0));
     let kind = if are_tested { "tested together" } else { "described, each for itself" };
     let title = format!("{}: {kind}", pair.title(comparison));
-    let head = [
-        "",
-        &reference,
-        &name,
-        "change",
-        "in units",
-        if comparison.is_paired { "blocks" } else { "runs" },
-        "confidence",
-        "p",
-        "signed ranks",
-        "Hodges–Lehmann",
-        "SD",
-        "margin",
-        if are_tested { "verdict" } else { "in these runs" },
-    ];
     let all = comparison.findings.iter();
     let own = all.filter(|one| pair.has(one) && one.is_tested == are_tested);
     // Of what is not tested the axes of the table below are enough; the file has every percentile.
     let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
     let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
-    let is_void = comparison.verdict == Verdict::Void;
-    let rows: Vec<Vec<String>> = own.filter(is_axis).map(|one| figure(one, is_void)).collect();
-    (!rows.is_empty()).then(|| table(title, &head, rows))
-}
-
-/// One row. Of a comparison that is void no word is a result.
-fn figure(finding: &Finding, is_void: bool) -> Vec<String> {
-    let known = Known::of(&finding.metric);
-    let units = match known.scale {
-        // Points are its unit; without a pair there is no change.
-        _ if finding.n == 0 => String::new(),
-        Scale::Difference => String::new(),
-        Scale::Ratio => {
-            let units = |share: f64| amount(share * finding.reference);
-            units(finding.change) + &between(finding.low, finding.high, units)
+    let own = own.filter(is_axis).map(|one| (FigureWords::new(&one.metric), one));
+    let value = |of: fn(&Finding) -> f64| {
+        move |(known, one): &(FigureWords, &Finding)| match one.n {
+            0 => "–".to_owned(),
+            _ => known.value(of(one)),
         }
     };
-    let doubt = if finding.is_doubtful { " ?" } else { "" };
-    let value = |value: f64| if finding.n == 0 { "–".to_owned() } else { known.value(value) };
-    vec![
-        known.heading(),
-        value(finding.reference),
-        value(finding.candidate),
-        known.short(finding),
-        units,
-        finding.n.to_string(),
-        confidence(finding.confidence),
-        chance(finding.p),
-        chance(finding.wilcoxon_p),
-        finding.hodges_lehmann.map_or("–".to_owned(), |change| known.change(change)),
-        finding.sd.map_or("–".to_owned(), |sd| known.spread(sd)),
-        known.margin(finding.margin),
-        match finding.is_tested {
-            _ if is_void => "void".to_owned(),
-            true => format!("{}{doubt}", outcome(finding.outcome)),
-            false => format!("{}{doubt}", description(finding)),
-        },
-    ]
+    let rows = Table::of(title.clone(), title, own)
+        .left("", 0, |(known, _)| known.heading())
+        .left(reference, 0, value(|one| one.reference))
+        .left(name, 0, value(|one| one.candidate))
+        .left("change", 0, |(known, one)| known.short(one))
+        .left("in units", 0, in_units)
+        .left(if comparison.is_paired { "blocks" } else { "runs" }, 0, |(_, one)| one.n.to_string())
+        .left("confidence", 0, |(_, one)| confidence(one.confidence))
+        .left("p", 0, |(_, one)| chance(one.p))
+        .left("signed ranks", 0, |(_, one)| chance(one.wilcoxon_p))
+        .left("Hodges–Lehmann", 0, |(of, one)| {
+            known(one.hodges_lehmann, |shift| of.change(shift))
+        })
+        .left("SD", 0, |(of, one)| known(one.sd, |sd| of.spread(sd)))
+        .left("margin", 0, |(known, one)| known.margin(one.margin))
+        .left(if are_tested { "verdict" } else { "in these runs" }, 0, |(_, one)| {
+            let doubt = if one.is_doubtful { " ?" } else { "" };
+            match one.is_tested {
+                // Of a comparison that is void no word is a result.
+                _ if comparison.verdict == Verdict::Void => "void".to_owned(),
+                true => format!("{}{doubt}", outcome(one.outcome)),
+                false => format!("{}{doubt}", description(one)),
+            }
+        });
+    let table = natural(rows);
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The change of a ratio in the unit of its figure. Points of a share are its unit already; without a pair
+/// there is no change.
+fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
+    if finding.n == 0 || known.scale == Scale::Difference {
+        return String::new();
+    }
+    let units = |share: f64| amount(share * finding.reference);
+    units(finding.change) + &between(finding.low, finding.high, units)
 }
 
 /// What repeated looks and other tests leave is close to all: never rounded to it.
@@ -140,12 +130,12 @@ fn amount(value: f64) -> String {
 
 /// A candidate at a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Pair {
+pub(crate) struct CandidateAtLevel {
     pub(crate) side: u32,
     pub(crate) level: u32,
 }
 
-impl Pair {
+impl CandidateAtLevel {
     /// Whether a finding is about it.
     pub(crate) fn has(self, finding: &Finding) -> bool {
         (finding.side, finding.level) == (self.side, self.level)
@@ -159,8 +149,12 @@ impl Pair {
 }
 
 /// Every candidate at every level that something is said of.
-pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<Pair> {
-    comparison.findings.iter().map(|one| Pair { side: one.side, level: one.level }).collect()
+pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<CandidateAtLevel> {
+    comparison
+        .findings
+        .iter()
+        .map(|one| CandidateAtLevel { side: one.side, level: one.level })
+        .collect()
 }
 
 /// What the tables of figures need said below them.
@@ -194,31 +188,25 @@ fn is_by_step(finding: &Finding) -> bool {
 
 /// What was asked to hold.
 pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
-    let head = ["gate", "candidate", "level", "change", "holds"];
-    let mut rows = Vec::new();
-    for gate in &comparison.gates {
-        let known = Known::of(&gate.gate.metric);
-        let change = gate_change(comparison, gate).unwrap_or_else(|| "–".to_owned());
-        let holds = match gate.outcome {
+    let rows = Table::of("Gates", "Gates", &comparison.gates)
+        .left("gate", 0, |gate| {
+            format!("{} {}", FigureWords::new(&gate.gate.metric).name(), limit(&gate.gate))
+        })
+        .left("candidate", 0, |gate| label(comparison, gate.side))
+        .left("level", 0, |gate| level(comparison, gate.level))
+        .left("change", 0, |gate| known(gate_change(comparison, gate), |change| change))
+        .left("holds", 0, |gate| match gate.outcome {
             _ if comparison.verdict == Verdict::Void => "void",
             Outcome::Better | Outcome::Equivalent => "yes",
             Outcome::Worse => "NO",
             Outcome::Inconclusive => "cannot be told yet",
             Outcome::NoVerdict | Outcome::Described => "no verdict",
-        };
-        rows.push(vec![
-            format!("{} {}", known.name(), limit(&gate.gate)),
-            label(comparison, gate.side),
-            level(comparison, gate.level),
-            change,
-            holds.to_owned(),
-        ]);
-    }
+        });
     let ways = vec![
         vec![Cut::new("Gates", &[0, 1, 2, 3, 4])],
         vec![Cut::new("Gates", &[0, 1, 2, 4]), Cut::new("Changes", &[0, 1, 2, 3])],
     ];
-    (!rows.is_empty()).then(|| Table { ways, ..table("Gates".to_owned(), &head, rows) })
+    (!comparison.gates.is_empty()).then(|| Table { ways, ..natural(rows) })
 }
 
 /// What the marks of the last column mean.
@@ -251,38 +239,31 @@ fn axes_of(
     summary: &LevelSummary,
     sides: &[usize],
 ) -> Option<Table> {
-    let heads: Vec<String> = sides.iter().map(|side| label(comparison, *side as u32)).collect();
-    let mut head = vec![""];
-    head.extend(heads.iter().map(String::as_str));
-    head.push("better");
     let title = format!("All axes, {}", level(comparison, place));
-    let mut rows = Vec::new();
-    for row in &summary.rows {
-        let mut cells = vec![with_unit(&plain(&row.title), &plain(&row.unit))];
-        let value = |side: &usize| {
-            let value = row.values.get(*side).copied().flatten();
-            value.map_or("–".to_owned(), |value| axis_value(row, value))
-        };
-        cells.extend(sides.iter().map(value));
-        cells.push(better(comparison, place, row));
-        rows.push(cells);
-    }
-    if rows.is_empty() {
-        return None;
-    }
-    let mut table = table(title, &head, rows);
+    let rows = Table::of(title.clone(), title, &summary.rows)
+        .left("", 0, |row| with_unit(&plain(&row.title), &plain(&row.unit)))
+        .each(
+            sides,
+            |side| Column::left(label(comparison, **side as u32), 0),
+            |row, side| {
+                let value = row.values.get(**side).copied().flatten();
+                known(value, |value| axis_value(row, value))
+            },
+        )
+        .left("better", 0, |row| better(comparison, place, row));
+    let mut table = natural(rows);
     for row in &mut table.rows {
-        stand_out(row, &head);
+        stand_out(row, &table.columns);
     }
-    Some(table)
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The best one of a row is named at its end, and stands out; what was not tested does not.
-fn stand_out(row: &mut [Cell], head: &[&str]) {
+fn stand_out(row: &mut [Cell], columns: &[Column]) {
     let Some((best, cells)) = row.split_last_mut() else { return };
     best.tone = Tone::Plain;
-    for (cell, name) in cells.iter_mut().zip(head) {
-        let is_best = !name.is_empty() && best.text.split(", ").any(|best| best == *name);
+    for (cell, Column { head, .. }) in cells.iter_mut().zip(columns) {
+        let is_best = !head.is_empty() && best.text.split(", ").any(|best| best == head);
         cell.tone = if is_best { Tone::Best } else { Tone::Plain };
     }
 }
@@ -292,7 +273,7 @@ fn axis_value(row: &Row, value: f64) -> String {
     if is_money && value.abs() < 100.0 {
         return format!("{value:.4}");
     }
-    Known::of(&row.figure).value(value)
+    FigureWords::new(&row.figure).value(value)
 }
 
 /// Who is better by this row, and how that is known.
@@ -390,7 +371,7 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
             .filter(|rank| (rank.metric.as_str(), rank.level) == key)
             .collect();
         ranks.sort_by_key(|rank| (rank.rank, rank.side));
-        let known = Known::of(&first.metric);
+        let known = FigureWords::new(&first.metric);
         let groups: Vec<String> = ranks
             .chunk_by(|a, b| a.rank == b.rank)
             .map(|group| {

@@ -16,7 +16,7 @@ use goodput_model::plain;
 const NAME: usize = 16;
 
 /// What a page needs to know of a figure.
-pub(crate) struct Known {
+pub(crate) struct FigureWords {
     /// For people.
     pub(crate) title: String,
     /// Of its values; empty of a share.
@@ -27,9 +27,9 @@ pub(crate) struct Known {
     pub(crate) scale: Scale,
 }
 
-impl Known {
+impl FigureWords {
     /// The figure of this name; one that nobody knows is shown by its name.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         metric(name).map_or_else(
             || Self {
                 title: plain(name),
@@ -213,7 +213,7 @@ pub(crate) fn limit(gate: &Gate) -> String {
         Limit::Above => ">",
     };
     let plus = if gate.change > 0.0 { "+" } else { "" };
-    format!("{sign} {plus}{}", Known::of(&gate.metric).margin(gate.change))
+    format!("{sign} {plus}{}", FigureWords::new(&gate.metric).margin(gate.change))
 }
 
 /// What every side is called: its own name where all names are short and none is twice there, else

@@ -2,20 +2,32 @@
 
 use serde_json::Value;
 
+use goodput_stats::SloGrid;
+
 use super::*;
 use crate::sweep::browser::tests::fixture::{Made, grid, requests};
 
-const ASKED: Asked = Asked { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
+const ASKED: SloLimits =
+    SloLimits { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
 
 /// Each point is a load of its own.
-fn page(points: &[(String, &SloGrid)], asked: Asked) -> String {
+fn page(points: &[(String, &SloGrid)], asked: SloLimits) -> String {
     let one = |(place, (name, grid)): (usize, &(String, _))| (place as f64, name.clone(), *grid);
     let points: Vec<(f64, String, &SloGrid)> = points.iter().enumerate().map(one).collect();
     at_levels(&points, asked)
 }
 
-fn at_levels(points: &[(f64, String, &SloGrid)], asked: Asked) -> String {
-    Html::of(|html| fill(html, points, Some(8), asked, None)).into_string()
+fn grids<'a>(points: &[(f64, String, &'a SloGrid)]) -> Vec<LoadGrid<'a>> {
+    let one = |(level, label, grid): &(f64, String, &'a SloGrid)| LoadGrid {
+        level: *level,
+        label: label.clone(),
+        grid,
+    };
+    points.iter().map(one).collect()
+}
+
+fn at_levels(points: &[(f64, String, &SloGrid)], asked: SloLimits) -> String {
+    Html::of(|html| fill(html, &grids(points), Some(8), asked, None)).into_string()
 }
 
 /// The numbers for the script.
@@ -123,7 +135,7 @@ fn without_a_script_the_table_stands_at_what_was_asked() {
     );
     let one = page(&[("x".to_owned(), &missed)], ASKED);
     assert!(one.contains("missed, 95.0 % are good; 9.5 good req/s"), "{one}");
-    let none = Asked { percent: Some(99.5), ..ASKED };
+    let none = SloLimits { percent: Some(99.5), ..ASKED };
     let none = page(&[("a".to_owned(), &missed), ("b".to_owned(), &kept)], none);
     assert!(
         none.contains("for at least 99.5 %: a, the lowest load that was measured, misses it."),
@@ -135,17 +147,17 @@ fn without_a_script_the_table_stands_at_what_was_asked() {
 
 #[test]
 fn it_begins_where_the_plan_asked() {
-    let asked = |slo: &str, share| Asked::of(Some(&slo.parse().unwrap()), share);
-    let both = Asked { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
+    let asked = |slo: &str, share| SloLimits::from_slo(Some(&slo.parse().unwrap()), share);
+    let both = SloLimits { ttft_ms: Some(500.0), tpot_ms: Some(50.0), percent: Some(99.0) };
     assert_eq!(asked("p99 ttft < 500ms, p90 tpot < 50ms", None), both);
-    let each = Asked { ttft_ms: Some(300.0), tpot_ms: None, percent: Some(95.0) };
+    let each = SloLimits { ttft_ms: Some(300.0), tpot_ms: None, percent: Some(95.0) };
     assert_eq!(asked("ttft < 300ms, errors < 1%", Some(0.95)), each);
     // A limit that grows with the prompt is none of these.
-    assert_eq!(asked("ttft < 300ms + 1ms/token", None), Asked::default());
+    assert_eq!(asked("ttft < 300ms + 1ms/token", None), SloLimits::default());
     let grid = small(&[100.0, 400.0, 900.0], &[(0, 0, 1, 1)], 1);
-    let start = |asked: Asked| data(&page(&[(String::new(), &grid)], asked))["start"].clone();
-    assert_eq!(start(Asked::default())["ttft"], 2);
-    assert_eq!(start(Asked::default())["percent"], 99.0);
+    let start = |asked: SloLimits| data(&page(&[(String::new(), &grid)], asked))["start"].clone();
+    assert_eq!(start(SloLimits::default())["ttft"], 2);
+    assert_eq!(start(SloLimits::default())["percent"], 99.0);
     // Between stops the stricter one is taken.
     assert_eq!(start(ASKED)["ttft"], 1);
 }
@@ -167,7 +179,7 @@ pub(in super::super) fn full(n: u16) -> SloGrid {
 fn many_cells_lose_stops_and_no_counts() {
     let grid = full(200);
     let loads: Vec<(String, &SloGrid)> = (0..4).map(|load| (load.to_string(), &grid)).collect();
-    let asked = Asked { ttft_ms: Some(grid.ttft_ms[77]), ..ASKED };
+    let asked = SloLimits { ttft_ms: Some(grid.ttft_ms[77]), ..ASKED };
     let page = page(&loads, asked);
     assert!(page.len() < 1_000_000, "{}", page.len());
     let data = data(&page);
@@ -197,11 +209,11 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     // By these counts 50 and 57 keep it; confirmed was 46.
     let kept = small(&[500.0], &[(0, 0, 99, 1000), (1, 0, 1, 10)], 100);
     let points = [46.0, 50.0, 57.0].map(|level| (level, format!("{level} req/s"), &kept));
-    let shown = |answer: Option<&Answer>| {
-        Html::of(|html| fill(html, &points, None, ASKED, answer)).into_string()
+    let shown = |answer: Option<&StatedAnswer>| {
+        Html::of(|html| fill(html, &grids(&points), None, ASKED, answer)).into_string()
     };
     let text = "46 req/s (45–48) with p99 TTFT < 500 ms".to_owned();
-    let page = shown(Some(&Answer { level: Some(46.0 + 1e-9), text: text.clone() }));
+    let page = shown(Some(&StatedAnswer { level: Some(46.0 + 1e-9), text: text.clone() }));
     assert!(
         page.contains(
             "As it was asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
@@ -212,7 +224,7 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     assert_eq!(data(&page)["answer"]["row"], 0);
     assert!(!page.contains("every load keeps it"), "{page}");
     // An answer at a load that is not among these has no figures of its own.
-    let page = shown(Some(&Answer { level: None, text }));
+    let page = shown(Some(&StatedAnswer { level: None, text }));
     assert!(page.contains("p99 TTFT &lt; 500 ms.<"), "{page}");
     assert_eq!(data(&page)["answer"]["row"], Value::Null);
     assert_eq!(data(&shown(None))["answer"], Value::Null);

@@ -1,15 +1,15 @@
 //! A document for a browser.
 
-use goodput_model::Severity;
+use goodput_model::Verdict;
 
 use crate::document::{
-    Answer, Block, Cell, Document, Fact, Failure, Formats, Lines, List, Look, Mark, NoteKind,
-    Standing, Table,
+    Answer, Block, Document, Fact, Failure, Formats, Lines, List, NoteKind, SeverityMark, Standing,
+    Table, TableStyle,
 };
 use crate::markup::Html;
 use crate::render::page::Page;
 use crate::render::pieces::{
-    self, caveat_list, class, figures, grid, linked, section, table_parts, write_cell,
+    caveat_list, figures, grid, linked, section, severity_class, write_cell,
 };
 
 /// Last lines of what failed.
@@ -48,26 +48,27 @@ pub(crate) fn page(document: &Document) -> String {
 }
 
 fn write_answer(html: &mut Html, answer: &Answer) {
-    match answer.standing {
-        Standing::Verdict(verdict) if !answer.more.is_empty() => {
-            let verdict = verdict.name();
-            html.element("div", &[("id", "answer"), ("class", verdict)], |html| {
-                html.element("ul", &[("class", "several")], |html| {
-                    for sentence in std::iter::once(&answer.sentence).chain(&answer.more) {
-                        html.leaf("li", &[("class", "sentence")], sentence);
-                    }
-                });
-                html.leaf("p", &[("class", "verdict")], verdict);
+    let (class, word) = match answer.standing {
+        Standing::Verdict(Verdict::Void) if answer.more.is_empty() => {
+            ("void", "void: not to be used")
+        }
+        Standing::Verdict(verdict) => (verdict.name(), verdict.name()),
+        Standing::Words(words) => ("suspect", words),
+    };
+    let sentence = |html: &mut Html, element: &'static str, sentence: &str| {
+        html.leaf(element, &[("class", "sentence")], sentence);
+    };
+    html.element("div", &[("id", "answer"), ("class", class)], |html| {
+        if answer.more.is_empty() {
+            sentence(html, "p", &answer.sentence);
+        } else {
+            html.element("ul", &[("class", "several")], |html| {
+                let all = std::iter::once(&answer.sentence).chain(&answer.more);
+                all.for_each(|one| sentence(html, "li", one));
             });
         }
-        Standing::Verdict(verdict) => pieces::answer(html, &answer.sentence, verdict),
-        Standing::Words(words) => {
-            html.element("div", &[("id", "answer"), ("class", "suspect")], |html| {
-                html.leaf("p", &[("class", "sentence")], &answer.sentence);
-                html.leaf("p", &[("class", "verdict")], words);
-            });
-        }
-    }
+        html.leaf("p", &[("class", "verdict")], word);
+    });
     if let Some(doubt) = &answer.doubt {
         html.element("p", &[("class", "doubt")], |html| {
             html.text(&doubt.text);
@@ -156,53 +157,28 @@ fn write_failure(html: &mut Html, failure: &Failure) {
 fn write_table(html: &mut Html, table: &Table) {
     let columns = table.shown(Formats::HTML);
     let heads: Vec<&str> = columns.iter().map(|(_, column)| column.head.as_str()).collect();
-    let cell: fn(&mut Html, usize, &Cell) = match table.look {
-        Look::Checklist => write_check,
-        Look::Numbers | Look::Words | Look::Links => write_cell,
-    };
     let rows = |html: &mut Html| {
         for row in &table.rows {
             html.element("tr", &[], |html| {
                 let cells = columns.iter().filter_map(|(place, _)| row.get(*place));
-                cells.enumerate().for_each(|(place, found)| cell(html, place, found));
+                cells.enumerate().for_each(|(place, cell)| write_cell(html, place, cell));
             });
         }
     };
     match table.look {
-        Look::Numbers => grid(html, "", &table.caption, &heads, rows),
-        Look::Words => grid(html, "words", &table.caption, &heads, rows),
-        Look::Checklist => checklist(html, &heads, rows),
-        Look::Links => linked(html, &table.caption, &heads, rows),
+        TableStyle::Numbers => grid(html, "", &table.caption, &heads, rows),
+        TableStyle::Words => grid(html, "words", &table.caption, &heads, rows),
+        TableStyle::Links => linked(html, &table.caption, &heads, rows),
     }
 }
 
-/// A row of a checklist; its sentences are broken into lines.
-fn write_check(html: &mut Html, place: usize, cell: &Cell) {
-    match place {
-        0 => html.leaf("th", &[("scope", "row")], &cell.text),
-        1 => html.leaf("td", &[("class", class(cell.tone))], &cell.text),
-        _ => html.leaf("td", &[("class", "prose")], &cell.text),
-    };
-}
-
-fn checklist(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
-    html.element("div", &[("class", "scroll checklist"), ("tabindex", "0")], |html| {
-        html.element("table", &[], |html| table_parts(html, heads, rows));
-    });
-}
-
-fn write_marks(html: &mut Html, marks: &[Mark]) {
+fn write_marks(html: &mut Html, marks: &[SeverityMark]) {
     if marks.is_empty() {
         return;
     }
     html.element("ul", &[("class", "caveats")], |html| {
         for mark in marks {
-            let class = match mark.severity {
-                Severity::Void => "void",
-                Severity::Warn => "warn",
-                Severity::Info => "info",
-            };
-            html.element("li", &[("class", class)], |html| {
+            html.element("li", &[("class", severity_class(mark.severity))], |html| {
                 html.leaf("strong", &[], mark.word.trim()).text(" ").text(&mark.text);
             });
         }

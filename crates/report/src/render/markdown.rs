@@ -2,9 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_model::{Caveat, Severity, Verdict};
-
-use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, Table};
+use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, SeverityMark, Table};
 use goodput_model::plain;
 
 /// The page, for a pull request or a job summary.
@@ -32,14 +30,15 @@ fn write_block(page: &mut String, block: &Block) -> Result<(), Error> {
         }
         Block::Strong(prose) => writeln!(apart(page), "**{}**\n", text(prose)),
         Block::Heading(title) => writeln!(apart(page), "### {}\n", text(title)),
-        Block::Judgement(found) => judgement(page, found.verdict, &found.caveats),
+        Block::Judgement(found) => {
+            writeln!(page, "- Verdict: **{}**", found.verdict.name())?;
+            write_marks(page, &found.marks)
+        }
         Block::Failure(failure) => {
             let (name, why) = (text(&failure.name), text(&failure.why));
             writeln!(page, "\n- **failed** {name}: {why}")
         }
-        Block::Marks(marks) => marks.iter().try_for_each(|mark| {
-            writeln!(page, "  - **{}** {}", mark.word.trim(), text(&mark.text))
-        }),
+        Block::Marks(marks) => write_marks(page, marks),
         Block::Folded(folded) => {
             writeln!(page, "\n<details><summary>{}</summary>", text(&folded.title))?;
             folded.blocks.iter().try_for_each(|block| write_block(page, block))?;
@@ -99,19 +98,9 @@ fn write_cell(cell: &Cell) -> String {
     }
 }
 
-/// Whether to believe it, and why not.
-fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) -> Result<(), Error> {
-    writeln!(page, "- Verdict: **{}**", verdict.name())?;
-    for caveat in caveats {
-        let mark = match caveat.severity {
-            Severity::Info => "note",
-            Severity::Warn => "warning",
-            Severity::Void => "void",
-        };
-        let advice = caveat.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
-        writeln!(page, "  - **{mark}** {}", text(&format!("{}{advice}", caveat.message)))?;
-    }
-    Ok(())
+fn write_marks(page: &mut String, marks: &[SeverityMark]) -> Result<(), Error> {
+    let mut all = marks.iter();
+    all.try_for_each(|mark| writeln!(page, "  - **{}** {}", mark.word.trim(), text(&mark.text)))
 }
 
 /// Text that may hold foreign words: nothing in it ends a cell, starts a tag, a link or a code span,

@@ -1,8 +1,8 @@
 //! What pages have in common: sections, charts, tables, the verdict and its reasons.
 
-use goodput_model::{Caveat, Severity, Verdict};
+use goodput_model::{Caveat, Severity};
 
-use crate::document::{Cell, Tone};
+use crate::document::{Cell, SeverityMark, Tone};
 use crate::markup::Html;
 use crate::number::cell;
 use crate::svg::{Chart, Dot, Key, Stack, inline, inline_stack, key};
@@ -144,7 +144,7 @@ pub(crate) fn linked(html: &mut Html, caption: &str, heads: &[&str], rows: impl 
 }
 
 /// Headings and rows.
-pub(crate) fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
+fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
     html.element("thead", &[], |html| {
         html.element("tr", &[], |html| {
             for head in heads {
@@ -188,6 +188,15 @@ pub fn class(tone: Tone) -> &'static str {
     }
 }
 
+/// What the style sheet calls how much something matters.
+pub(crate) fn severity_class(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Void => "void",
+        Severity::Warn => "warn",
+        Severity::Info => "info",
+    }
+}
+
 /// A figure that stands out, and what is to be known of it.
 pub(crate) struct Card {
     pub(crate) name: String,
@@ -213,19 +222,6 @@ pub(crate) fn cards(html: &mut Html, cards: &[Card]) {
     });
 }
 
-/// The answer in one sentence, and whether to believe it.
-pub(crate) fn answer(html: &mut Html, sentence: &str, verdict: Verdict) {
-    let (class, word) = match verdict {
-        Verdict::Valid => ("valid", "valid"),
-        Verdict::Suspect => ("suspect", "suspect"),
-        Verdict::Void => ("void", "void: not to be used"),
-    };
-    html.element("div", &[("id", "answer"), ("class", class)], |html| {
-        html.leaf("p", &[("class", "sentence")], sentence);
-        html.leaf("p", &[("class", "verdict")], word);
-    });
-}
-
 /// Why not, and what to know; the worst first.
 pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
@@ -236,13 +232,8 @@ pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
         let mut worst: Vec<&Caveat> = caveats.iter().collect();
         worst.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         for caveat in worst {
-            let (class, word) = match caveat.severity {
-                Severity::Void => ("void", "void"),
-                Severity::Warn => ("warn", "warning"),
-                Severity::Info => ("info", "note"),
-            };
-            html.element("li", &[("class", class)], |html| {
-                html.leaf("strong", &[], word).text(" ");
+            html.element("li", &[("class", severity_class(caveat.severity))], |html| {
+                html.leaf("strong", &[], SeverityMark::word(caveat.severity).trim()).text(" ");
                 html.element("div", &[], |html| {
                     html.text(&caveat.message).text(" ");
                     html.leaf("code", &[], caveat.code.name());

@@ -1,11 +1,13 @@
 //! Plain text for a terminal.
 
-use goodput_model::{Caveat, Severity, Verdict};
+use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
 
 use crate::chart::draw;
 use crate::clip::{fit, left, right};
-use crate::document::{Align, Block, Cell, Column, Document, Fact, Failure, Formats, List, Table};
+use crate::document::{
+    Align, Block, Cell, Column, Document, Fact, Failure, Formats, List, SeverityMark, Table,
+};
 use crate::wrap::wrap;
 use goodput_model::plain;
 
@@ -49,11 +51,7 @@ fn write(page: &mut String, block: &Block) {
     match block {
         Block::Facts(facts) => write_facts(page, facts),
         Block::Table(table) => write_tables(page, table),
-        Block::Marks(marks) => {
-            for mark in marks {
-                field(page, mark.word, &plain(&mark.text));
-            }
-        }
+        Block::Marks(marks) => write_marks(page, marks),
         Block::Folded(folded) => folded.blocks.iter().for_each(|block| write(page, block)),
         Block::Plot(plot) => page.push_str(&draw(plot)),
         Block::Note(note) => lines(page, &note.text),
@@ -64,7 +62,10 @@ fn write(page: &mut String, block: &Block) {
             }
         }
         Block::Strong(text) | Block::Heading(text) => lines(page, text),
-        Block::Judgement(found) => judgement(page, found.verdict, &found.caveats),
+        Block::Judgement(found) => {
+            field(page, "Verdict", &verdict_line(found.verdict));
+            write_marks(page, &found.marks);
+        }
         Block::Failure(failure) => write_failure(page, failure),
         Block::Lines(found) => {
             for line in found.text.lines() {
@@ -88,6 +89,22 @@ fn write_facts(page: &mut String, facts: &[Fact]) {
     for fact in facts.iter().filter(|fact| fact.on.has(Formats::TEXT)) {
         field(page, &fact.label, &plain(&fact.text));
     }
+}
+
+fn write_marks(page: &mut String, marks: &[SeverityMark]) {
+    for mark in marks {
+        field(page, mark.word, &plain(&mark.text));
+    }
+}
+
+/// Whether to believe a result.
+pub(crate) fn verdict_line(verdict: Verdict) -> String {
+    let advice = match verdict {
+        Verdict::Valid => "",
+        Verdict::Suspect => ": read the caveats before using these numbers",
+        Verdict::Void => ": do not use these numbers as a result",
+    };
+    format!("{}{advice}", verdict.name().to_uppercase())
 }
 
 fn write_failure(page: &mut String, failure: &Failure) {
@@ -211,25 +228,6 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
     }
     for line in line.split('\n') {
         page.extend([line.trim_end(), "\n"]);
-    }
-}
-
-/// Whether to believe it, and why not.
-fn judgement(page: &mut String, verdict: Verdict, caveats: &[Caveat]) {
-    let advice = match verdict {
-        Verdict::Valid => "",
-        Verdict::Suspect => ": read the caveats before using these numbers",
-        Verdict::Void => ": do not use these numbers as a result",
-    };
-    field(page, "Verdict", &format!("{}{advice}", verdict.name().to_uppercase()));
-    for caveat in caveats {
-        let mark = match caveat.severity {
-            Severity::Info => "  note",
-            Severity::Warn => "  warning",
-            Severity::Void => "  void",
-        };
-        let advice = caveat.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
-        field(page, mark, &plain(&format!("{}{advice}", caveat.message)));
     }
 }
 

@@ -18,9 +18,9 @@ const MINUTES: usize = 12;
 const ALIKE: f64 = 0.2;
 
 /// A figure of a slice: its heading in two lines, and how it is shown.
-type Figure = (&'static str, &'static str, fn(&Slice) -> String);
+type SliceColumn = (&'static str, &'static str, fn(&Slice) -> String);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [SliceColumn; 9] = [
     ("mean", "in", |slice| known(slice.input_tokens_mean, cell)),
     ("mean", "out", |slice| known(slice.output_tokens_mean, cell)),
     ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
@@ -33,9 +33,9 @@ const FIGURES: [Figure; 9] = [
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
-const GOOD: Figure =
+const GOOD: SliceColumn =
     ("good", "%", |slice| known(slice.attainment.map(|share| share * 100.0), cell));
-const E2E_P50: Figure = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+const E2E_P50: SliceColumn = ("E2E", "p50", |slice| median(&slice.e2e_ms));
 
 fn median(spread: &Spread) -> String {
     figure(spread.n, 0.5, spread.p50)
@@ -77,8 +77,8 @@ fn table(dimension: &str, all: &Slices) -> Table {
     slices.sort_by_key(|(value, _)| rank(value));
     let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
     let left_out = if is_judged { E2E_P50 } else { GOOD };
-    let titles = |figure: &Figure| (figure.0, figure.1);
-    let is_shown = |figure: &&Figure| titles(figure) != titles(&left_out);
+    let titles = |figure: &SliceColumn| (figure.0, figure.1);
+    let is_shown = |figure: &&SliceColumn| titles(figure) != titles(&left_out);
     let figures: Vec<_> = FIGURES.iter().filter(is_shown).collect();
     let failed =
         if slices.iter().any(|(_, slice)| slice.failed > 0) { Formats::ALL } else { Formats::NONE };
@@ -88,23 +88,21 @@ fn table(dimension: &str, all: &Slices) -> Table {
     let label = |text: &str| clip(&plain(text), room.saturating_sub(1));
     let name = dimension.replace('_', " ");
     let heading = label(&format!("by {}", heading(dimension)));
-    let mut columns = vec![
-        Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
-        Column::right("n", CELL),
-        Column::right("failed", CELL).on(failed),
-    ];
-    columns.extend(figures.iter().map(|(above, below, _)| {
-        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
-    }));
     let number = |n: u64| Cell::from(count(n)).short(n.to_string());
-    let row = |(value, slice): (&String, &Slice)| {
-        let first = Cell::from(value.as_str()).short(label(value));
-        let mut row = vec![first, number(slice.scheduled), number(slice.failed)];
-        row.extend(figures.iter().map(|(_, _, text)| Cell::from(text(slice))));
-        row
-    };
     let caption = format!("By {name}: latencies in ms, lengths in tokens");
-    Table::new("", caption, columns).with_rows(slices.into_iter().map(row).collect())
+    Table::of("", caption, slices)
+        .with(
+            Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
+            |(value, _)| Cell::from(value.as_str()).short(label(value)),
+        )
+        .right("n", CELL, |(_, slice)| number(slice.scheduled))
+        .with(Column::right("failed", CELL).on(failed), |(_, slice)| number(slice.failed))
+        .each(
+            figures,
+            |(above, below, _)| Column::stacked(above, below, CELL),
+            |(_, slice), (_, _, text)| text(slice),
+        )
+        .table
 }
 
 /// Whether a table says something; `summary.json` has all of them.

@@ -4,7 +4,7 @@ use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
 
 use super::HTML;
-use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
+use crate::document::{Block, Column, Fact, Formats, Section, Table};
 use crate::number::count;
 
 /// Clients that a page has room for.
@@ -15,14 +15,14 @@ const HEAD: [&str; 7] =
     ["rank", "requests", "late, ms", "± ms", "wall clock, ms", "verdict", "machine, and why"];
 
 /// The clients as cells, the sick first, and how many more there are.
-struct Cells {
+struct ClientRows {
     rows: Vec<Vec<String>>,
     /// A line about those that are not shown, where there are such.
     more: Option<String>,
 }
 
 /// What a page says of the clients; none of a run of one.
-fn cells(summary: &Summary) -> Option<Cells> {
+fn cells(summary: &Summary) -> Option<ClientRows> {
     let all = &summary.run.shards;
     let mut shown: Vec<&ShardPart> = all.iter().collect();
     shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
@@ -40,7 +40,7 @@ fn cells(summary: &Summary) -> Option<Cells> {
             ),
         }
     });
-    (!all.is_empty()).then_some(Cells { rows, more })
+    (!all.is_empty()).then_some(ClientRows { rows, more })
 }
 
 /// How much there is to say of a client.
@@ -97,15 +97,20 @@ fn why(part: &ShardPart) -> String {
 /// The clients as a table.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::new("clients", "Clients");
-    let Some(Cells { rows, more }) = cells(summary) else { return section };
-    let [rank, why] = [HEAD[0], HEAD[HEAD.len() - 1]];
-    let is_number = |head: &str| head != rank && head != why;
-    let column =
-        |head| if is_number(head) { Column::right(head, 0) } else { Column::left(head, 0) };
-    let row = |row: Vec<String>| row.into_iter().map(Cell::from).collect();
+    let Some(ClientRows { rows, more }) = cells(summary) else { return section };
     let caption = "The machines that sent this load together, those in trouble first";
-    let table = Table::new("Clients", caption, HEAD.map(column).to_vec())
-        .with_rows(rows.into_iter().map(row).collect());
+    let last = HEAD.len() - 1;
+    let table = Table::of("Clients", caption, rows)
+        .each(
+            HEAD.into_iter().enumerate(),
+            |(place, head)| match place {
+                0 => Column::left(*head, 0),
+                place if *place == last => Column::left(*head, 0),
+                _ => Column::right(*head, 0),
+            },
+            |row, (place, _)| row.get(*place).cloned().unwrap_or_default(),
+        )
+        .table;
     let text = "Late: how long after the first client it began, and by how much that may be wrong. Wall \
                 clock: against that of rank 0; no figure depends on it. All samples of all clients are \
                 in every figure of this page.";
@@ -117,7 +122,7 @@ pub(super) fn section(summary: &Summary) -> Section {
 
 /// The same as prose, for the page of a terminal.
 pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
-    let Some(Cells { rows, more }) = cells(summary) else { return Vec::new() };
+    let Some(ClientRows { rows, more }) = cells(summary) else { return Vec::new() };
     let prose = rows.iter().filter_map(|row| {
         let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { return None };
         let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
@@ -169,7 +174,7 @@ pub(crate) mod tests {
         json!(all)
     }
 
-    fn found(shards: Value) -> Option<Cells> {
+    fn found(shards: Value) -> Option<ClientRows> {
         let mut value = old();
         value["run"]["shards"] = shards;
         cells(&serde_json::from_value::<Summary>(value).unwrap())
@@ -177,7 +182,7 @@ pub(crate) mod tests {
 
     #[test]
     fn those_in_trouble_come_first_and_the_rest_is_counted() {
-        let ranks = |cells: &Cells| -> Vec<String> {
+        let ranks = |cells: &ClientRows| -> Vec<String> {
             cells.rows.iter().map(|row| row[0].clone()).collect()
         };
         let four = found(four()).unwrap();

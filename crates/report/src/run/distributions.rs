@@ -80,10 +80,8 @@ fn cdf(
         .iter()
         .map(|(percent, value, _)| format!("{percent} % are at most {} ms", cell(*value)));
     let known: Vec<_> = known.collect();
-    Chart {
-        name: "",
-        title: format!("{words}: share of samples up to a value"),
-        says: format!(
+    Chart::new("", format!("{words}: share of samples up to a value"))
+        .says(format!(
             "Of {} samples {}.{}",
             count(found.n),
             if known.is_empty() {
@@ -92,12 +90,10 @@ fn cdf(
                 known.join(", ")
             },
             beyond(found)
-        ),
-        x: Axis::log("ms"),
-        y: Axis::linear("% of samples"),
-        series: vec![Series::new(words, Shape::Line, tone, dots.collect())],
-        rules,
-    }
+        ))
+        .over(Axis::log("ms"), "% of samples")
+        .series([Series::new(words, Shape::Line, tone, dots.collect())])
+        .rules(rules)
 }
 
 fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -> Chart {
@@ -118,17 +114,13 @@ fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -
     let fullest = fullest.map_or(String::new(), |(from, n)| {
         format!(" The fullest has {} and begins at {} ms.", count(*n), cell(*from))
     });
-    Chart {
-        name: "",
-        title: format!("{words}: samples by value"),
-        says: format!(
+    Chart::new("", format!("{words}: samples by value"))
+        .says(format!(
             "{} samples in bins of equal ratio.{fullest}{}",
             count(found.n),
             beyond(found)
-        ),
-        x: Axis::log("ms"),
-        y: Axis::linear("samples"),
-        series: vec![Series::new(words, Shape::Bars, tone, dots)],
-        rules,
-    }
+        ))
+        .over(Axis::log("ms"), "samples")
+        .series([Series::new(words, Shape::Bars, tone, dots)])
+        .rules(rules)
 }

@@ -40,25 +40,23 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
     let end = stalls.longest.iter().map(|(at, _)| *at).fold(view.summary.window.end_s, f64::max);
     let mut rules = outside(view.summary, end);
     rules.push(Rule::Height(stalls.threshold_ms, format!("{} ms", cell(stalls.threshold_ms))));
-    vec![Chart {
-        name: "stalls",
-        title: "Longest gaps between tokens, when they began".to_owned(),
-        says: format!("The longest, {} ms, began at {at:.1} s.", cell(most)),
-        x: Axis::linear("s since the first instant"),
-        y: Axis::log("ms"),
-        series: vec![Series::new("gap", Shape::Marks, 1, dots.collect())],
-        rules,
-    }]
+    vec![
+        Chart::new("stalls", "Longest gaps between tokens, when they began")
+            .says(format!("The longest, {} ms, began at {at:.1} s.", cell(most)))
+            .over("s since the first instant", Axis::log("ms"))
+            .series([Series::new("gap", Shape::Marks, 1, dots.collect())])
+            .rules(rules),
+    ]
 }
 
 /// A figure of a band, where it is known.
-type Figure = fn(&PositionBand) -> Option<f64>;
+type BandFigure = fn(&PositionBand) -> Option<f64>;
 
 /// By their place in the answer.
 pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
     let bands = &view.details.positions;
     let (Some(first), Some(last)) = (bands.first(), bands.last()) else { return Vec::new() };
-    let figures: [(&str, Figure); 3] =
+    let figures: [(&str, BandFigure); 3] =
         [("p50", |band| Some(band.p50)), ("p90", |band| Some(band.p90)), ("p99", |band| band.p99)];
     let series = figures.into_iter().enumerate().map(|(tone, (name, figure))| {
         let dots = bands.iter().filter_map(|band| {
@@ -74,20 +72,17 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
         });
         Series::new(name, Shape::Points, tone, dots.collect())
     });
-    vec![Chart {
-        name: "itl-position",
-        title: "Gap before a token, by its place in the answer".to_owned(),
-        says: format!(
-            "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
-            cell(first.p50),
-            cell(last.p50),
-            count(last.to)
-        ),
-        x: Axis::log("token of the answer"),
-        y: Axis::linear("ms"),
-        series: series.collect(),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("itl-position", "Gap before a token, by its place in the answer")
+            .says(format!(
+                "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
+                cell(first.p50),
+                cell(last.p50),
+                count(last.to)
+            ))
+            .over(Axis::log("token of the answer"), "ms")
+            .series(series),
+    ]
 }
 
 fn middle(band: &PositionBand) -> f64 {

@@ -6,7 +6,7 @@ mod tests;
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
 use super::{HTML, TEXT};
-use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
+use crate::document::{Block, Column, Fact, Formats, Section, Table};
 use crate::number::{amount, cell, percent};
 
 /// Devices that a page has room for.
@@ -18,9 +18,9 @@ const CELL: usize = 8;
 
 /// A figure of a device: its heading in two lines, the level's name, the size of its unit, and which
 /// of the level's figures it is.
-type Figure = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
+type DeviceColumn = (&'static str, &'static str, &'static str, f64, fn(&LevelSummary) -> f64);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [DeviceColumn; 9] = [
     ("busy", "mean %", "busy", 100.0, |level| level.mean),
     ("SM", "mean %", "sm_active", 100.0, |level| level.mean),
     ("tensor", "mean %", "tensor_active", 100.0, |level| level.mean),
@@ -87,23 +87,23 @@ pub(super) fn names(devices: &[GpuDevice]) -> String {
 
 /// What each device has, of the figures that some device has.
 fn devices(gpu: &GpuSummary) -> Option<Table> {
-    let has =
-        |figure: &&Figure| gpu.devices.iter().any(|device| device.levels.contains_key(figure.2));
-    let figures: Vec<_> = FIGURES.iter().filter(has).collect();
-    let mut columns = vec![Column::left("GPU", NAME).short("")];
-    columns.extend(figures.iter().map(|(above, below, ..)| {
-        Column::right(format!("{above} {below}"), CELL).short(format!("{above}\n{below}"))
-    }));
-    let row = |(place, device): (usize, &GpuDevice)| {
-        let values = figures.iter().map(|figure| Cell::from(value(device, figure)));
-        std::iter::once(Cell::from(format!("GPU {place}"))).chain(values).collect()
+    let has = |figure: &&DeviceColumn| {
+        gpu.devices.iter().any(|device| device.levels.contains_key(figure.2))
     };
-    let rows = gpu.devices.iter().enumerate().map(row).collect();
-    let table = Table::new("", "Over the window", columns).with_rows(rows);
-    (!figures.is_empty()).then_some(table)
+    let figures: Vec<_> = FIGURES.iter().filter(has).collect();
+    let is_there = !figures.is_empty();
+    let table = Table::of("", "Over the window", gpu.devices.iter().enumerate())
+        .with(Column::left("GPU", NAME).short(""), |(place, _)| format!("GPU {place}"))
+        .each(
+            figures,
+            |(above, below, ..)| Column::stacked(above, below, CELL),
+            |(_, device), figure| value(device, figure),
+        )
+        .table;
+    is_there.then_some(table)
 }
 
-fn value(device: &GpuDevice, (_, _, name, unit, figure): &Figure) -> String {
+fn value(device: &GpuDevice, (_, _, name, unit, figure): &DeviceColumn) -> String {
     device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
         value if name.ends_with("mhz") => format!("{value:.0}"),
         value => cell(value),

@@ -29,14 +29,14 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
 /// A row of the table.
-struct Row<'a> {
+struct LatencyRow<'a> {
     /// In the summary.
     name: &'static str,
     label: String,
     metric: &'a Metric,
 }
 
-impl Row<'_> {
+impl LatencyRow<'_> {
     /// The label where it does not stand below the row that it goes on with.
     fn full_label(&self) -> String {
         let base = self.name.strip_suffix("_sent").unwrap_or(self.name);
@@ -66,18 +66,18 @@ pub(super) fn section(summary: &Summary) -> Section {
     section.with_some(HTML, rates)
 }
 
-fn rows(summary: &Summary) -> Vec<Row<'_>> {
+fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {
     let shown = ROWS.iter().filter(|row| is_shown(summary, row));
     shown
         .filter_map(|(name, label, _)| {
             let label = with_error(summary, name, label);
-            Some(Row { name, label, metric: summary.metrics.get(*name)? })
+            Some(LatencyRow { name, label, metric: summary.metrics.get(*name)? })
         })
         .collect()
 }
 
 /// What the marks of the table mean.
-fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
+fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
     let legend = summary.client.canary.map(|canary| {
         let text = format!(
             "this client's own error during the run: p99 over {} answers of a server of known timing \
@@ -92,44 +92,43 @@ fn notes(summary: &Summary, shown: &[Row<'_>]) -> Vec<Fact> {
 }
 
 /// The table for a page that has room for an interval next to its figure.
-fn wide(percents: &[&String], shown: &[Row<'_>]) -> Table {
-    let mut columns = vec![Column::left("ms", 0), Column::right("n", 0), Column::right("mean", 0)];
-    columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), 0)));
-    columns.push(Column::left("max", 0));
-    let row = |row: &Row<'_>| {
-        let metric = row.metric;
-        let beyond = Some(metric.censored).filter(|n| *n > 0);
-        let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
-        let mean = interval(metric.mean_low, metric.mean_high, false);
-        let mut cells = vec![
-            Cell::from(row.full_label()),
-            Cell::from(count(metric.n)).note(beyond),
-            Cell::number(metric.mean, cell).note(mean),
-        ];
-        cells.extend(percents.iter().map(|percent| {
-            let Some(found) = metric.percentiles.get(*percent) else { return Cell::from("–") };
-            let ends = interval(found.low, found.high, found.high_is_censored);
-            let ends = match found.completed {
-                Some(completed) => format!("{ends} completed {}", cell(completed)),
-                None => ends,
-            };
-            Cell::from(figure(found)).note(ends)
-        }));
-        cells.push(largest(metric).into());
-        cells
-    };
+fn wide(percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
     let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
-    Table::new("Latency", caption, columns).with_rows(shown.iter().map(row).collect())
+    Table::of("Latency", caption, shown)
+        .left("ms", 0, |row| row.full_label())
+        .right("n", 0, |LatencyRow { metric, .. }| {
+            let beyond = Some(metric.censored).filter(|n| *n > 0);
+            let beyond = beyond.map_or(String::new(), |n| format!("{} > limit", count(n)));
+            Cell::from(count(metric.n)).note(beyond)
+        })
+        .right("mean", 0, |LatencyRow { metric, .. }| {
+            let ends = interval(metric.mean_low, metric.mean_high, false);
+            Cell::number(metric.mean, cell).note(ends)
+        })
+        .each(
+            percents,
+            |percent| Column::right(format!("p{percent}"), 0),
+            |row, percent| {
+                let Some(found) = row.metric.percentiles.get(**percent) else {
+                    return Cell::from("–");
+                };
+                let ends = interval(found.low, found.high, found.high_is_censored);
+                let completed = found.completed.map(|ms| format!(" completed {}", cell(ms)));
+                Cell::from(figure(found)).note(ends + &completed.unwrap_or_default())
+            },
+        )
+        .left("max", 0, |row| largest(row.metric))
+        .table
 }
 
 /// The table for a terminal: intervals stand below the rows that are read first.
-fn narrow(unit: &str, percents: &[&String], shown: &[Row<'_>]) -> Table {
+fn narrow(unit: &str, percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
     let mut columns =
         vec![Column::left(unit, LABEL), Column::right("n", 6), Column::right("mean", CELL)];
     columns.extend(percents.iter().map(|percent| Column::right(format!("p{percent}"), CELL)));
     columns.push(Column::right("max", CELL));
     let mut rows = Vec::new();
-    for Row { name, label, metric } in shown {
+    for LatencyRow { name, label, metric } in shown {
         let mut row = vec![Cell::from(label.as_str()), metric.n.to_string().into()];
         row.push(Cell::number(metric.mean, cell));
         row.extend(percents.iter().map(|percent| {
@@ -146,7 +145,7 @@ fn narrow(unit: &str, percents: &[&String], shown: &[Row<'_>]) -> Table {
 
 /// The table of one metric by itself, and what its marks mean.
 pub(crate) fn one(metric: &Metric) -> [Block; 2] {
-    let row = Row { name: HEADLINES[0], label: "value".to_owned(), metric };
+    let row = LatencyRow { name: HEADLINES[0], label: "value".to_owned(), metric };
     let table = narrow("", &percents(metric), &[row]);
     [Block::Table(table), Block::Facts(meanings(&[metric]))]
 }

@@ -1,11 +1,11 @@
 //! Everything that it takes to measure the same again, and the checklist of what a result must tell.
 
-use goodput_model::{GpuFacts, Severity};
-use goodput_stats::{Audit, GpuDevice, Item, Status, Summary};
+use goodput_model::GpuFacts;
+use goodput_stats::{Audit, GpuDevice, Summary};
 
 use super::{HTML, TEXT, facts, gpu, server};
-use crate::audit::{advice, counts, mark};
-use crate::document::{Block, Cell, Column, Fact, Look, Section, Table, Tone};
+use crate::audit::{checks, counts};
+use crate::document::{Block, Fact, Section};
 use crate::number::{amount, count, percent};
 use crate::view::RunView;
 
@@ -165,28 +165,7 @@ fn variance(summary: &Summary) -> String {
 /// The checklist.
 pub(super) fn checklist(audit: &Audit) -> Section {
     let section = Section::new("checklist", "Checklist");
-    let row = |item: &Item| {
-        let tone = match (item.status, item.severity) {
-            (Status::Ok, _) => Tone::Good,
-            (Status::Wrong, _) => Tone::Bad,
-            (Status::Doubtful, Severity::Info) => Tone::Plain,
-            (Status::Doubtful | Status::Missing, _) => Tone::Doubt,
-        };
-        let advice = match advice(item) {
-            "" => String::new(),
-            advice => format!(" → {advice}"),
-        };
-        vec![
-            Cell::from(item.title.as_str()),
-            Cell::from(mark(item).to_lowercase()).tone(tone),
-            Cell::from(format!("{}{advice}", item.evidence)),
-        ]
-    };
-    let heads = ["check", "status", "what this one says"];
-    let columns = heads.map(|head| Column::left(head, 0)).to_vec();
-    let table = Table::new("Checklist", "What a result must tell", columns)
-        .with_rows(audit.items.iter().map(row).collect());
-    let table = Table { look: Look::Words, ..table }.filled();
+    let table = checks(audit).filled();
     let counts = table.is_some().then(|| Block::remark(counts(audit)));
     section.with_some(HTML, counts).with_some(HTML, table)
 }

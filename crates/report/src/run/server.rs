@@ -140,21 +140,31 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
 
 /// Levels that the server tells.
 fn levels(server: &ServerSummary) -> Option<Block> {
-    let row = |(name, words, unit): &(&str, &'static str, f64)| {
-        let LevelSummary { n, mean, p50, p99, max, .. } = *server.levels.get(*name)?;
-        let values = [mean, p50, p99, max].map(|value| Cell::from(cell(value * unit)));
-        Some([Cell::from(*words), count(n).into()].into_iter().chain(values).collect())
-    };
-    let mut columns = vec![Column::left("", NAME).short("server, by its page")];
-    columns.extend(["looks", "mean", "p50", "p99", "max"].map(|head| Column::right(head, CELL)));
-    let caption = "By the server's page, over the window";
-    Table::new("", caption, columns).with_rows(LEVELS.iter().filter_map(row).collect()).filled()
+    type LevelFigure = fn(&LevelSummary) -> f64;
+    let known = LEVELS.iter();
+    let known = known.filter_map(|level| Some((level, server.levels.get(level.0)?)));
+    let figures: [(&str, LevelFigure); 4] = [
+        ("mean", |level| level.mean),
+        ("p50", |level| level.p50),
+        ("p99", |level| level.p99),
+        ("max", |level| level.max),
+    ];
+    Table::of("", "By the server's page, over the window", known)
+        .with(Column::left("", NAME).short("server, by its page"), |((_, words, _), _)| *words)
+        .right("looks", CELL, |(_, level)| count(level.n))
+        .each(
+            figures,
+            |(head, _)| Column::right(*head, CELL),
+            |((.., unit), level), (_, figure)| cell(figure(level) * unit),
+        )
+        .table
+        .filled()
 }
 
 /// How levels went, in a line each, and over which time.
 fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
-    type Level = fn(&TimelinePoint) -> Option<f64>;
-    let lines: [(&str, Level, &str); 3] = [
+    type PointLevel = fn(&TimelinePoint) -> Option<f64>;
+    let lines: [(&str, PointLevel, &str); 3] = [
         ("running", |point| point.running, ""),
         ("waiting", |point| point.waiting, ""),
         ("KV cache", |point| point.kv_usage.map(|share| share * 100.0), " %"),
@@ -290,43 +300,40 @@ fn both(both: &AgainstClient) -> Option<Block> {
         ("TTFT, mean ms", both.ttft_mean_ms),
         ("E2E, mean ms", both.e2e_mean_ms),
     ];
-    let row = |(name, pair): (&'static str, Option<Reconciled>)| {
-        let Reconciled { client, server, difference, share } = pair?;
-        let share = share.map_or(String::new(), |share| format!("{:+.2} %", share * 100.0));
-        let value = |value: f64| match name {
-            "output tokens" | "prompt tokens" => count(value.max(0.0).round() as u64),
-            _ => cell(value),
-        };
-        let sign = if difference < 0.0 { "-" } else { "+" };
-        let difference = format!("{sign}{}", value(difference.abs()));
-        let cells = [name.to_owned(), value(client), value(server), difference, share];
-        Some(cells.map(Cell::from).to_vec())
+    let known = rows.into_iter().filter_map(|(name, pair)| Some((name, pair?)));
+    let value = |name: &str, value: f64| match name {
+        "output tokens" | "prompt tokens" => count(value.max(0.0).round() as u64),
+        _ => cell(value),
     };
-    let columns = vec![
-        Column::left("", NAME).short("counted by both"),
-        Column::right("client", TOTAL),
-        Column::right("server", TOTAL),
-        Column::right("difference", TOTAL),
-        Column::right("of the server's", TOTAL).short(""),
-    ];
-    let rows = rows.into_iter().filter_map(row).collect();
-    Table::new("", "Counted by both", columns).with_rows(rows).filled()
+    Table::of("", "Counted by both", known)
+        .with(Column::left("", NAME).short("counted by both"), |(name, _)| *name)
+        .right("client", TOTAL, |(name, both)| value(name, both.client))
+        .right("server", TOTAL, |(name, both)| value(name, both.server))
+        .right("difference", TOTAL, |(name, Reconciled { difference, .. })| {
+            let sign = if *difference < 0.0 { "-" } else { "+" };
+            format!("{sign}{}", value(name, difference.abs()))
+        })
+        .with(Column::right("of the server's", TOTAL).short(""), |(_, both)| {
+            both.share.map_or(String::new(), |share| format!("{:+.2} %", share * 100.0))
+        })
+        .table
+        .filled()
 }
 
 /// Queues of some length, requests that found them, and their TTFT.
 fn ttft_by_queue(by_queue: &TtftByQueue) -> Block {
-    let row = |band: &QueueBand| {
-        let QueueBand { from, to, n, ttft_p50_ms, ttft_p99_ms } = band;
-        let [from, to] = [from, to].map(|n| format!("{n:.0}"));
-        let range = if from == to { from } else { format!("{from}–{to}") };
-        let [p50, p99] = [ttft_p50_ms, ttft_p99_ms].map(|ms| Cell::number(*ms, cell));
-        vec![format!("{range} waiting").into(), count(*n).into(), p50, p99]
-    };
     let title = "TTFT by queue, ms";
-    let mut columns = vec![Column::left("queue", NAME).short(title)];
-    columns.extend(["n", "p50", "p99"].map(|head| Column::right(head, CELL)));
-    let rows = by_queue.bands.iter().map(row).collect();
-    Block::Table(Table::new("", title, columns).with_rows(rows))
+    let table = Table::of("", title, &by_queue.bands)
+        .with(Column::left("queue", NAME).short(title), |QueueBand { from, to, .. }| {
+            let [from, to] = [from, to].map(|n| format!("{n:.0}"));
+            let range = if from == to { from } else { format!("{from}–{to}") };
+            format!("{range} waiting")
+        })
+        .right("n", CELL, |band| count(band.n))
+        .right("p50", CELL, |band| Cell::number(band.ttft_p50_ms, cell))
+        .right("p99", CELL, |band| Cell::number(band.ttft_p99_ms, cell))
+        .table;
+    Block::Table(table)
 }
 
 /// Who knows how many waited, and how much it has to do with TTFT.

@@ -5,7 +5,9 @@ use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSum
 
 use super::facts::throughput;
 use super::{HTML, MARKDOWN, is_void};
-use crate::document::{Block, Case, Cell, Column, Fact, Fault, Look, Section, Suite, Table, Tone};
+use crate::document::{
+    Block, Case, Cell, Column, Fact, Fault, Section, Suite, Table, TableStyle, Tone,
+};
 use crate::markup::Html;
 use crate::number::{amount, cell, count, known, percent};
 
@@ -77,7 +79,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
         inside(slo.attainment, slo.attainment_low, slo.attainment_high),
         outcome(slo.attainment_state, 0),
     ]);
-    Table { look: Look::Words, ..table }
+    Table { look: TableStyle::Words, ..table }
 }
 
 /// What came of it all.

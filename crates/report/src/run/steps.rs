@@ -3,7 +3,7 @@
 use goodput_stats::{Summary, Waterfall, WaterfallBand};
 
 use super::HTML;
-use crate::document::{Block, Cell, Column, Formats, Section, Table};
+use crate::document::{Block, Column, Formats, Section, Table};
 use crate::markup::Html;
 use crate::number::{cell, count};
 use crate::render::pieces;
@@ -57,18 +57,17 @@ pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("steps", "Steps", "TTFT by step");
     let Some(waterfall) = &summary.waterfall else { return section };
     let drawn = stack(summary).map(|stack| Html::of(|html| pieces::stack(html, &stack)));
-    let shown = steps(waterfall);
-    let mut columns = vec![Column::left("ms", 16).short("TTFT by step, ms")];
-    columns.extend(shown.iter().map(|step| Column::right(step.heading, 7)));
-    columns.extend([Column::right("= TTFT", 8), Column::right("requests", 0).on(HTML)]);
-    let rows = bands(waterfall).map(|(label, band)| {
-        let mut row = vec![Cell::from(label)];
-        row.extend(shown.iter().map(|step| Cell::from(cell(step_ms(band, step.name)))));
-        row.extend([cell(band.ttft_ms), count(band.n)].map(Cell::from));
-        row
-    });
     let caption = "TTFT by step: means over the same requests, so that they add up";
-    let table = Table::new("TTFT by step", caption, columns).with_rows(rows.to_vec());
+    let table = Table::of("TTFT by step", caption, bands(waterfall))
+        .with(Column::left("ms", 16).short("TTFT by step, ms"), |(label, _)| *label)
+        .each(
+            steps(waterfall),
+            |step| Column::right(step.heading, 7),
+            |(_, band), step| cell(step_ms(band, step.name)),
+        )
+        .right("= TTFT", 8, |(_, band)| cell(band.ttft_ms))
+        .with(Column::right("requests", 0).on(HTML), |(_, band)| count(band.n))
+        .table;
     let remark = "The middle tenth are the requests around the median. TTFT counts from the instant at \
                   which a request was due.";
     section

@@ -5,7 +5,7 @@ use goodput_stats::{Timeline, TimelinePoint};
 use super::{HTML, outside};
 use crate::document::{Block, Section};
 use crate::number::{amount, cell, count};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use crate::svg::{Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
 
 const TIME: &str = "s since the first instant";
@@ -20,7 +20,7 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
 }
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
-    let look = Look::of(view);
+    let look = RunTimeline::new(view);
     let all = [
         look.under_way(),
         look.tokens(),
@@ -35,14 +35,14 @@ pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
 }
 
 /// Everything that is drawn over time.
-struct Look<'a> {
+struct RunTimeline<'a> {
     client: &'a Timeline,
     server: &'a [TimelinePoint],
     rules: Vec<Rule>,
 }
 
-impl<'a> Look<'a> {
-    fn of(view: &RunView<'a>) -> Self {
+impl<'a> RunTimeline<'a> {
+    fn new(view: &RunView<'a>) -> Self {
         let client = &view.details.timeline;
         let server = view.summary.server.as_ref().map_or(&[][..], |server| &server.timeline);
         let bins = client.in_flight.len().max(client.tokens_per_s.len());
@@ -71,15 +71,11 @@ impl<'a> Look<'a> {
             Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
         });
         let highest: Vec<_> = highest.collect();
-        Chart {
-            name,
-            title: title.to_owned(),
-            says: if highest.is_empty() { String::new() } else { highest.join("; ") + "." },
-            x: Axis::linear(TIME),
-            y: Axis::linear(unit),
-            series: series.into_iter().filter(|series| !series.dots.is_empty()).collect(),
-            rules: self.rules.clone(),
-        }
+        Chart::new(name, title)
+            .says(if highest.is_empty() { String::new() } else { highest.join("; ") + "." })
+            .over(TIME, unit)
+            .series(series.into_iter().filter(|series| !series.dots.is_empty()))
+            .rules(self.rules.clone())
     }
 
     fn under_way(&self) -> Chart {

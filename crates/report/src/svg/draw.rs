@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::frame::{CHARACTER, Frame, WIDTH};
-use super::shape::{self, Plot};
+use super::shape::{self, PlotArea};
 use super::{Axis, Chart, Rule, Shape};
 use crate::markup::escaped;
 use crate::scale::Scale;
@@ -59,7 +59,7 @@ fn drawn(chart: &Chart) -> (String, Frame<'_>) {
     let (right, bottom) = (WIDTH - RIGHT, height(chart) - BOTTOM);
     let top = TOP + places(chart) as f64 * ROW;
     let is_alone = chart.keys().is_empty();
-    let plot = Plot { x, y, left, right, top, bottom, is_alone };
+    let plot = PlotArea { x, y, left, right, top, bottom, is_alone };
     frame.data = data(chart, &plot);
     axes(&mut out, chart, &plot);
     spans(&mut out, chart, &plot);
@@ -71,12 +71,12 @@ fn drawn(chart: &Chart) -> (String, Frame<'_>) {
 }
 
 /// The axes for the script, which says what is under the pointer.
-fn data(chart: &Chart, plot: &Plot) -> String {
+fn data(chart: &Chart, plot: &PlotArea) -> String {
     let ends = |scale: &Scale| {
         let (low, high, is_log) = scale.ends();
         format!("{low:e} {high:e} {}", u8::from(is_log))
     };
-    let Plot { left, right, top, bottom, .. } = plot;
+    let PlotArea { left, right, top, bottom, .. } = plot;
     format!(
         " data-plot=\"{left:.1} {right:.1} {top:.1} {bottom:.1}\" data-x=\"{}\" data-y=\"{}\" \
          data-xname=\"{}\" data-yname=\"{}\"",
@@ -108,8 +108,8 @@ fn scale(chart: &Chart, horizontal: bool) -> Option<Scale> {
     Some(if horizontal { scale } else { scale.with_room() })
 }
 
-fn axes(out: &mut String, chart: &Chart, plot: &Plot) {
-    let Plot { left, right, bottom, .. } = *plot;
+fn axes(out: &mut String, chart: &Chart, plot: &PlotArea) {
+    let PlotArea { left, right, bottom, .. } = *plot;
     // Bars are counts, and whole.
     let has_bars = chart.series.iter().any(|series| series.shape == Shape::Bars);
     for (value, text) in plot.y.ticks(5) {
@@ -139,7 +139,7 @@ fn axes(out: &mut String, chart: &Chart, plot: &Plot) {
 }
 
 /// Ticks below a drawing. Every other one is left out where the page is narrow.
-pub(super) fn across(out: &mut String, plot: &Plot, bottom: f64) {
+pub(super) fn across(out: &mut String, plot: &PlotArea, bottom: f64) {
     let mut free = 0.0;
     let mut is_odd = false;
     for (value, text) in plot.x.ticks(9) {
@@ -167,8 +167,8 @@ fn label(axis: &Axis) -> String {
 }
 
 /// Parts of the horizontal axis, below everything else.
-fn spans(out: &mut String, chart: &Chart, plot: &Plot) {
-    let Plot { top, bottom, .. } = *plot;
+fn spans(out: &mut String, chart: &Chart, plot: &PlotArea) {
+    let PlotArea { top, bottom, .. } = *plot;
     for rule in &chart.rules {
         let Rule::Span(from, to, name) = rule else { continue };
         let Some((from, to)) = plot.across(*from).zip(plot.across(*to)) else { continue };
@@ -184,8 +184,8 @@ fn spans(out: &mut String, chart: &Chart, plot: &Plot) {
 }
 
 /// Limits and places. Names of places stand below each other.
-fn rules(out: &mut String, chart: &Chart, plot: &Plot) {
-    let Plot { left, right, top, bottom, .. } = *plot;
+fn rules(out: &mut String, chart: &Chart, plot: &PlotArea) {
+    let PlotArea { left, right, top, bottom, .. } = *plot;
     let mut row = 0.0;
     for rule in &chart.rules {
         match rule {

@@ -29,7 +29,7 @@ const STYLE: &str = concat!(include_str!("standalone.css"), include_str!("forest
 
 /// What can be said of a row: told by mark, symbol and word, and by colour only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum ForestMark {
     Better,
     Worse,
     Same,
@@ -37,7 +37,7 @@ pub(crate) enum Mark {
     None,
 }
 
-impl Mark {
+impl ForestMark {
     fn class(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -88,7 +88,7 @@ fn square(class: &str, x: f64, y: f64) -> String {
 
 /// One figure. Its texts may be foreign.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ForestRow {
     /// What was measured.
     pub(crate) name: String,
     /// The change in percent (points of a share), where both sides have the figure.
@@ -99,7 +99,7 @@ pub(crate) struct Row {
     pub(crate) margin: (f64, f64),
     /// The change and its interval as text.
     pub(crate) text: String,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ForestMark,
     /// What is said of it.
     pub(crate) word: String,
     /// The whole row in words.
@@ -108,9 +108,9 @@ pub(crate) struct Row {
 
 /// Rows that belong together: one candidate at one level.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Group {
+pub(crate) struct ForestGroup {
     pub(crate) title: String,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ForestRow>,
 }
 
 /// The plot. Its texts may be foreign: they are escaped when it is drawn.
@@ -119,7 +119,7 @@ pub(crate) struct Forest {
     /// Its id in a page and its name as a file.
     pub(crate) name: &'static str,
     pub(crate) title: String,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<ForestGroup>,
 }
 
 impl Forest {
@@ -129,7 +129,7 @@ impl Forest {
 
     /// Every row in words, for who cannot see it.
     pub(crate) fn says(&self) -> String {
-        let group = |group: &Group| {
+        let group = |group: &ForestGroup| {
             let rows: Vec<&str> = group.rows.iter().map(|row| row.says.as_str()).collect();
             format!("{}: {}.", group.title, rows.join("; "))
         };
@@ -171,9 +171,9 @@ impl Forest {
     }
 
     /// Room for all intervals but the few that are much longer than the others.
-    fn plot(&self, top: f64, bottom: f64) -> Option<Plot> {
+    fn plot(&self, top: f64, bottom: f64) -> Option<ForestArea> {
         let rows = || self.groups.iter().flat_map(|group| &group.rows);
-        let reach = |row: &Row| {
+        let reach = |row: &ForestRow| {
             let (low, high) = row.ends.or(row.change.map(|change| (change, change)))?;
             let reach = low.abs().max(high.abs());
             reach.is_finite().then_some(reach)
@@ -193,10 +193,10 @@ impl Forest {
             cut.fold((0.0, 0.0), |(low, high): (f64, f64), v| (low.min(v), high.max(v)));
         let room = ((high - low) * 0.04).max(0.1);
         let x = Scale::of([low - room, high + room].into_iter(), false)?;
-        Some(Plot { x, low: low - room, high: high + room, top, bottom })
+        Some(ForestArea { x, low: low - room, high: high + room, top, bottom })
     }
 
-    fn draw(&self, out: &mut String, plot: &Plot) {
+    fn draw(&self, out: &mut String, plot: &ForestArea) {
         plot.axis(out);
         let mut y = plot.top;
         for group in &self.groups {
@@ -216,7 +216,7 @@ impl Forest {
 }
 
 /// Where changes lie.
-struct Plot {
+struct ForestArea {
     x: Scale,
     low: f64,
     high: f64,
@@ -224,7 +224,7 @@ struct Plot {
     bottom: f64,
 }
 
-impl Plot {
+impl ForestArea {
     /// The place of a change, held inside the frame.
     fn across(&self, value: f64) -> Option<f64> {
         let share = self.x.share(value.clamp(self.low, self.high))?;
@@ -263,7 +263,7 @@ impl Plot {
         );
     }
 
-    fn row(&self, out: &mut String, row: &Row, y: f64) {
+    fn row(&self, out: &mut String, row: &ForestRow, y: f64) {
         let class = row.mark.class();
         let _ =
             write!(out, "<g class=\"row\" tabindex=\"0\"><title>{}</title>", escaped(&row.says));

@@ -7,7 +7,7 @@ use crate::markup::escape;
 use crate::scale::Scale;
 
 /// Where values lie.
-pub(super) struct Plot {
+pub(super) struct PlotArea {
     pub(super) x: Scale,
     pub(super) y: Scale,
     pub(super) left: f64,
@@ -18,7 +18,7 @@ pub(super) struct Plot {
     pub(super) is_alone: bool,
 }
 
-impl Plot {
+impl PlotArea {
     pub(super) fn across(&self, value: f64) -> Option<f64> {
         Some(self.left + self.x.share(value)? * (self.right - self.left))
     }
@@ -32,7 +32,7 @@ impl Plot {
     }
 }
 
-pub(super) fn draw(out: &mut String, series: &Series, plot: &Plot) {
+pub(super) fn draw(out: &mut String, series: &Series, plot: &PlotArea) {
     match series.shape {
         Shape::Points => {
             join(out, series, plot, false);
@@ -53,7 +53,7 @@ fn tone(series: &Series) -> usize {
 }
 
 /// From each point to the next that can be shown.
-fn join(out: &mut String, series: &Series, plot: &Plot, in_steps: bool) {
+fn join(out: &mut String, series: &Series, plot: &PlotArea, in_steps: bool) {
     let mut path = String::new();
     let mut is_down = false;
     for dot in &series.dots {
@@ -79,7 +79,7 @@ fn join(out: &mut String, series: &Series, plot: &Plot, in_steps: bool) {
 }
 
 /// The intervals, as an area.
-fn band(out: &mut String, series: &Series, plot: &Plot) {
+fn band(out: &mut String, series: &Series, plot: &PlotArea) {
     let ends = |dot: &Dot| Some((plot.across(dot.x)?, plot.down(dot.low?)?, plot.down(dot.high?)?));
     let known: Vec<(f64, f64, f64)> = series.dots.iter().filter_map(ends).collect();
     if known.len() < 2 {
@@ -95,7 +95,7 @@ fn band(out: &mut String, series: &Series, plot: &Plot) {
     let _ = write!(out, "<path class=\"t{} band\" d=\"{path}Z\"/>", tone(series));
 }
 
-fn marks(out: &mut String, series: &Series, plot: &Plot) {
+fn marks(out: &mut String, series: &Series, plot: &PlotArea) {
     for dot in &series.dots {
         let Some((x, y)) = plot.place(dot) else { continue };
         out.push_str("<g class=\"dot\"><title>");
@@ -136,7 +136,7 @@ pub(super) fn mark(shape: Shape, tone: usize, x: f64, y: f64) -> String {
     format!("<path class=\"t{tone} mark\" d=\"{path}\"/>")
 }
 
-fn bars(out: &mut String, series: &Series, plot: &Plot) {
+fn bars(out: &mut String, series: &Series, plot: &PlotArea) {
     let zero = plot.down(0.0).unwrap_or(plot.bottom);
     for (index, dot) in series.dots.iter().enumerate() {
         let Some((x, y)) = plot.place(dot).filter(|_| dot.y > 0.0) else { continue };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::TONES;
 use super::draw::across;
 use super::frame::{CHARACTER, Frame, Key, WIDTH};
-use super::shape::Plot;
+use super::shape::PlotArea;
 use crate::markup::escaped;
 use crate::scale::Scale;
 
@@ -78,7 +78,7 @@ fn drawing(stack: &Stack) -> String {
     };
     let bottom = stack.height() - BOTTOM;
     let (left, right) = (SIDE, WIDTH - SIDE);
-    let plot = Plot { x: scale, y: scale, left, right, top: 0.0, bottom, is_alone: true };
+    let plot = PlotArea { x: scale, y: scale, left, right, top: 0.0, bottom, is_alone: true };
     for (index, (name, parts)) in stack.bars.iter().enumerate() {
         let top = index as f64 * (BAR + NAME + GAP);
         let _ = write!(
@@ -102,7 +102,7 @@ fn drawing(stack: &Stack) -> String {
     out
 }
 
-fn bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &Plot, top: f64) {
+fn bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &PlotArea, top: f64) {
     let total: f64 = parts.iter().copied().map(shown).sum();
     let mut from = 0.0;
     for (place, (size, name)) in parts.iter().zip(&stack.parts).enumerate() {

@@ -17,10 +17,10 @@ pub(crate) use load::{dots, over};
 pub(crate) use throughput::front_latency;
 
 use goodput_campaign::sweep::{Level, PointSummary};
-use goodput_stats::SloGrid;
+use goodput_stats::{LoadGrid, SloGrid, SloLimits, StatedAnswer};
 
 use crate::document::Block;
-use crate::explorer::{self, Asked};
+use crate::explorer;
 use crate::markup::Html;
 use crate::svg::Chart;
 use crate::sweep::{level, on_curve, unit};
@@ -63,12 +63,12 @@ pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
         runs.any(|run| run.point.figures.over_saturated == Some(true))
     };
     let of = |point: &&PointSummary| {
-        let name = name(point.point.ask.level, is_lost(point));
-        Some((level_of(point), name, grid(view, point)?))
+        let label = name(point.point.ask.level, is_lost(point));
+        Some(LoadGrid { level: level_of(point), label, grid: grid(view, point)? })
     };
-    let grids: Vec<(f64, String, &SloGrid)> = points.iter().filter_map(of).collect();
-    let asked = Asked::of(summary.plan.slo.as_ref(), summary.plan.attainment);
-    let answer = summary.goodput.as_ref().map(|goodput| explorer::Answer {
+    let grids: Vec<LoadGrid<'_>> = points.iter().filter_map(of).collect();
+    let asked = SloLimits::from_slo(summary.plan.slo.as_ref(), summary.plan.attainment);
+    let answer = summary.goodput.as_ref().map(|goodput| StatedAnswer {
         level: goodput.confirmed,
         text: answer::told(summary, goodput),
     });

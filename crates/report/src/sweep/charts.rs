@@ -7,7 +7,7 @@ use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
 use super::browser::{load, server, users};
 use super::{level_number, on_curve, unit};
-use crate::chart::Plot;
+use crate::chart::TextPlot;
 use crate::number::{amount, cell};
 use crate::svg::{Chart, Rule};
 use goodput_model::plain;
@@ -103,7 +103,7 @@ pub(super) fn latency(
     plan: &SweepPlan,
     goodput: Option<&Goodput>,
     rows: usize,
-) -> Plot {
+) -> TextPlot {
     let latency = Latency::choose(plan.slo.as_ref(), points);
     let place = goodput.and_then(|goodput| {
         let confirmed = goodput.confirmed?;
@@ -114,18 +114,18 @@ pub(super) fn latency(
     let rules = line.into_iter().chain(place).collect();
     let chart = Chart { rules, ..load::latency(points, plan.axis, latency) };
     let over = level_axis(plan.axis, points).0;
-    Plot { title: format!("{} in ms (logarithmic) over {over}", latency.name()), rows, chart }
+    TextPlot { title: format!("{} in ms (logarithmic) over {over}", latency.name()), rows, chart }
 }
 
 /// Latency over load, as the page has it.
-pub(super) fn over_load(summary: &SweepSummary) -> Option<Plot> {
+pub(super) fn over_load(summary: &SweepSummary) -> Option<TextPlot> {
     let points = on_curve(&summary.points);
     let goodput = summary.goodput.as_ref();
     (!points.is_empty()).then(|| latency(&points, &summary.plan, goodput, ROWS))
 }
 
 /// Those answered, and the good ones.
-pub(super) fn goodput(summary: &SweepSummary) -> Option<Plot> {
+pub(super) fn goodput(summary: &SweepSummary) -> Option<TextPlot> {
     let mut chart = load::goodputs(summary).into_iter().next()?;
     // The peak is a place here, and no series.
     chart.series.truncate(2);
@@ -133,7 +133,7 @@ pub(super) fn goodput(summary: &SweepSummary) -> Option<Plot> {
     chart.rules = peak(summary).map(|(at, text)| Rule::Place(at, text)).into_iter().collect();
     let over = level_axis(summary.plan.axis, &on_curve(&summary.points)).0;
     let title = format!("Requests per second over {over}: those answered, and the good ones");
-    Some(Plot { title, rows: ROWS, chart })
+    Some(TextPlot { title, rows: ROWS, chart })
 }
 
 /// The level with the most good requests per second, and so in words.
@@ -170,12 +170,12 @@ pub(crate) fn user_speeds<'a>(
 }
 
 /// A chart of the browser on a terminal, where it has something to show.
-fn small(chart: Chart, title: &str) -> Option<Plot> {
-    (!chart.is_empty()).then(|| Plot { title: title.to_owned(), rows: ROWS - 2, chart })
+fn small(chart: Chart, title: &str) -> Option<TextPlot> {
+    (!chart.is_empty()).then(|| TextPlot { title: title.to_owned(), rows: ROWS - 2, chart })
 }
 
 /// What a user gets against what a GPU gives.
-pub(super) fn users(summary: &SweepSummary) -> Option<Plot> {
+pub(super) fn users(summary: &SweepSummary) -> Option<TextPlot> {
     let chart = users::against(summary);
     let title = chart.title.clone();
     small(chart, &title)
@@ -191,18 +191,18 @@ pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(
 }
 
 /// TTFT and TPOT over the batch, where the server tells it.
-pub(super) fn batches(summary: &SweepSummary) -> Option<Plot> {
+pub(super) fn batches(summary: &SweepSummary) -> Option<TextPlot> {
     small(server::batches(summary), "Medians in ms (logarithmic) over the server's batch size")
 }
 
 /// A closed-loop point and the open-loop one with as many under way: how many, and p99 TTFT.
-pub(crate) struct Pair {
+pub(crate) struct LoopTwins {
     pub(crate) users: f64,
     pub(crate) open: (f64, f64),
     pub(crate) closed: (f64, f64),
 }
 
-impl Pair {
+impl LoopTwins {
     /// How many times as long the open loop takes.
     pub(crate) fn ratio(&self) -> f64 {
         self.open.1 / self.closed.1
@@ -210,7 +210,7 @@ impl Pair {
 }
 
 /// The closed-loop points that have a partner, by how many are under way.
-pub(crate) fn pairs(summary: &SweepSummary) -> Vec<Pair> {
+pub(crate) fn pairs(summary: &SweepSummary) -> Vec<LoopTwins> {
     let figures = |point: &PointSummary| {
         let figures = &point.point.figures;
         let under_way = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
@@ -226,22 +226,22 @@ pub(crate) fn pairs(summary: &SweepSummary) -> Vec<Pair> {
         let apart = |open: &(f64, f64)| (open.0 / closed.0).ln().abs();
         let open = open.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)))?;
         let is_alike = apart(open) <= (1.0 + ALIKE).ln();
-        is_alike.then(|| Pair { users: point.point.ask.level.value(), open: *open, closed })
+        is_alike.then(|| LoopTwins { users: point.point.ask.level.value(), open: *open, closed })
     };
     let twins = summary.points.iter().filter(|point| point.point.ask.purpose == Purpose::Twin);
-    let mut pairs: Vec<Pair> = twins.filter_map(pair).collect();
+    let mut pairs: Vec<LoopTwins> = twins.filter_map(pair).collect();
     pairs.sort_by(|a, b| a.closed.0.total_cmp(&b.closed.0));
     pairs
 }
 
 /// The same number under way, made by open and by closed loops.
-pub(super) fn twins(summary: &SweepSummary) -> Option<Plot> {
+pub(super) fn twins(summary: &SweepSummary) -> Option<TextPlot> {
     let chart = users::loop_charts(summary).into_iter().next()?;
     small(chart, "p99 TTFT in ms (logarithmic) over requests under way")
 }
 
 /// What the widest pair says; nothing without pairs.
-pub(crate) fn loops(pairs: &[Pair]) -> Option<String> {
+pub(crate) fn loops(pairs: &[LoopTwins]) -> Option<String> {
     let widest = pairs.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
     Some(format!(
         "with {} under way, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \

@@ -8,9 +8,9 @@ use goodput_model::Verdict;
 use goodput_stats::SloState;
 
 use super::browser::named_level;
-use super::charts::{Pair, per_gpu};
+use super::charts::{LoopTwins, per_gpu};
 use super::{bare_percent, level, level_on, purpose, unit};
-use crate::document::{Cell, Column, Formats, Look, Rows, Table, Tone};
+use crate::document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
 use crate::number::{cell, count, range};
 use goodput_model::plain;
 
@@ -133,7 +133,7 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
 }
 
 /// Closed-loop points and their partners.
-pub(super) fn loops(pairs: &[Pair]) -> Table {
+pub(super) fn loops(pairs: &[LoopTwins]) -> Table {
     let caption = "Closed-loop points and the open-loop ones with as many under way";
     let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
     Table::of("Open and closed loops", caption, pairs)
@@ -242,7 +242,7 @@ pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) ->
         )
         .with(left("the SLO", judged(markdown)), |(point, ..)| stands_cell(point))
         .table;
-    Table { look: Look::Links, ..table }
+    Table { look: TableStyle::Links, ..table }
 }
 
 /// Whether a figure in the tables has no interval to both ends.

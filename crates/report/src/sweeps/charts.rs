@@ -3,7 +3,7 @@
 use goodput_campaign::sweep::{Configuration, PointSummary, SweepSummary};
 
 use super::name;
-use crate::chart::Plot;
+use crate::chart::TextPlot;
 use crate::clip::clip;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
@@ -16,7 +16,7 @@ fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
 }
 
 /// One curve for each configuration, on a terminal.
-pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
+pub(super) fn curves(all: &[Configuration]) -> Option<TextPlot> {
     let sweeps = drawn(all);
     let (_, first) = sweeps.first()?;
     let points: Vec<&PointSummary> =
@@ -31,7 +31,7 @@ pub(super) fn curves(all: &[Configuration]) -> Option<Plot> {
         series.dots.iter_mut().for_each(|dot| (dot.low, dot.high) = (None, None));
     }
     let title = format!("p99 {} in ms (logarithmic) over {}", latency.name(), over.0);
-    Some(Plot { title, rows: 14, chart })
+    Some(TextPlot { title, rows: 14, chart })
 }
 
 /// Sweeps that are drawn: as many as can be told apart.
@@ -78,18 +78,16 @@ fn over_load(
 ) -> Option<Chart> {
     let (_, first) = sweeps.first()?;
     let rules = latency.line(first.plan.slo.as_ref());
-    Some(Chart {
-        name: latency.chart(),
-        title: format!("p99 {} of each configuration", latency.name()),
-        says: says(all, "Lower and further to the right is better. Bars are 95 % intervals."),
-        x: over(first.plan.axis, &points_of(sweeps)),
-        y: Axis::log("ms"),
-        series: series(sweeps, Shape::Points, |sweep| {
-            let used = on_curve(&sweep.points);
-            dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
-        }),
-        rules: rules.into_iter().map(|(limit, text)| Rule::Height(limit, text)).collect(),
-    })
+    Some(
+        Chart::new(latency.chart(), format!("p99 {} of each configuration", latency.name()))
+            .says(says(all, "Lower and further to the right is better. Bars are 95 % intervals."))
+            .over(over(first.plan.axis, &points_of(sweeps)), Axis::log("ms"))
+            .series(series(sweeps, Shape::Points, |sweep| {
+                let used = on_curve(&sweep.points);
+                dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
+            }))
+            .rules(rules.map(|(limit, text)| Rule::Height(limit, text))),
+    )
 }
 
 /// The front of each configuration.
@@ -107,32 +105,29 @@ pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
         dots
     };
-    vec![Chart {
-        name: "throughput-latency",
-        title: format!("Median {} over output tok/s: the front of each", latency.name()),
-        says: says(all, "Lower and further to the right is better."),
-        x: Axis::linear("output tok/s of the server"),
-        y: Axis::linear("ms"),
-        series: series(&sweeps, Shape::Points, front),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new(
+            "throughput-latency",
+            format!("Median {} over output tok/s: the front of each", latency.name()),
+        )
+        .says(says(all, "Lower and further to the right is better."))
+        .over("output tok/s of the server", "ms")
+        .series(series(&sweeps, Shape::Points, front)),
+    ]
 }
 
 pub(super) fn goodputs(all: &[Configuration]) -> Vec<Chart> {
     let sweeps = drawn(all);
     let Some((_, first)) = sweeps.first() else { return Vec::new() };
-    vec![Chart {
-        name: "goodput-over-load",
-        title: "Good requests per second of each configuration".to_owned(),
-        says: says(all, "Higher is better. Bars are 95 % intervals."),
-        x: over(first.plan.axis, &points_of(&sweeps)),
-        y: Axis::linear("good requests per second"),
-        series: series(&sweeps, Shape::Points, |sweep| {
-            let used = on_curve(&sweep.points);
-            dots(sweep.plan.axis, &used, |figures| figures.goodput_rps, "good req/s")
-        }),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("goodput-over-load", "Good requests per second of each configuration")
+            .says(says(all, "Higher is better. Bars are 95 % intervals."))
+            .over(over(first.plan.axis, &points_of(&sweeps)), "good requests per second")
+            .series(series(&sweeps, Shape::Points, |sweep| {
+                let used = on_curve(&sweep.points);
+                dots(sweep.plan.axis, &used, |figures| figures.goodput_rps, "good req/s")
+            })),
+    ]
 }
 
 pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
@@ -150,13 +145,10 @@ pub(super) fn users(all: &[Configuration]) -> Vec<Chart> {
         };
         all.into_iter().map(dot).collect()
     };
-    vec![Chart {
-        name: "user-against-gpu",
-        title: format!("Output tok/s {per} over tok/s per user (median)"),
-        says: says(all, "Up is cheaper, to the right is faster for each user."),
-        x: Axis::linear("tok/s per user (median)"),
-        y: Axis::linear(format!("output tok/s {per}")),
-        series: series(&sweeps, Shape::Marks, speeds),
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("user-against-gpu", format!("Output tok/s {per} over tok/s per user (median)"))
+            .says(says(all, "Up is cheaper, to the right is faster for each user."))
+            .over("tok/s per user (median)", format!("output tok/s {per}"))
+            .series(series(&sweeps, Shape::Marks, speeds)),
+    ]
 }

@@ -16,7 +16,9 @@ use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_campaign::{Calibration, Kind, Level};
 use goodput_model::{Ceiling, Severity, Verdict};
-use goodput_stats::{Audit, Column, Item, Repeats, Source, Status, Summary};
+use goodput_stats::{
+    Audit, Column, Histogram, Item, Preview, Repeats, Source, Status, Summary, WorkloadView,
+};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -24,9 +26,7 @@ use crate::compare::tests::{fixtures as compared, shadow as shadowed};
 use crate::render::text::WIDTH;
 use crate::run::{clients, server};
 use crate::tests::browser as html;
-use crate::{
-    Histogram, Preview, RunView, SweepView, WorkloadView, repeats, sweep, sweeps, tests as run,
-};
+use crate::{RunView, SweepView, repeats, sweep, sweeps, tests as run};
 
 /// A page and the name of its file.
 type Page = (String, String);
@@ -269,7 +269,7 @@ fn workload() -> String {
     crate::workload_text(&WorkloadView {
         name: "chat".to_owned(),
         notes: vec!["3 entries left out".to_owned()],
-        input_tokens: Histogram::of((1..=1000).map(f64::from).collect()),
+        input_tokens: Histogram::from_values((1..=1000).map(f64::from).collect()),
         previews: vec![Preview {
             class: "chat".to_owned(),
             input_tokens: 12,

@@ -2,8 +2,9 @@
 
 use goodput_model::{Reported, ReportedMetric, Tool};
 
+use super::Source::Arithmetic;
 use super::words::{duration, number};
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 
 /// Rounding of what is printed with few digits.
 const ROUNDING: f64 = 1e-6;
@@ -15,60 +16,15 @@ pub(super) const ADVICE: &str =
     "do not use this file: it was edited, damaged, or written by a broken tool";
 
 pub(super) const CHECKS: [Check; 9] = [
-    Check {
-        code: "percentile_order",
-        title: "percentiles rise",
-        source: Source::Arithmetic,
-        run: percentile_order,
-    },
-    Check {
-        code: "mean_in_range",
-        title: "mean fits its percentiles",
-        source: Source::Arithmetic,
-        run: mean_in_range,
-    },
-    Check {
-        code: "latency_sign",
-        title: "latencies above zero",
-        source: Source::Arithmetic,
-        run: latency_sign,
-    },
-    Check {
-        code: "ttft_below_e2e",
-        title: "TTFT below E2E",
-        source: Source::Arithmetic,
-        run: ttft_below_e2e,
-    },
-    Check {
-        code: "request_sum",
-        title: "ok + failed = sent",
-        source: Source::Arithmetic,
-        run: request_sum,
-    },
-    Check {
-        code: "request_rate",
-        title: "requests / duration",
-        source: Source::Arithmetic,
-        run: request_rate,
-    },
-    Check {
-        code: "token_rate",
-        title: "tokens / duration",
-        source: Source::Arithmetic,
-        run: token_rate,
-    },
-    Check {
-        code: "stated_twice",
-        title: "figures stated twice",
-        source: Source::Arithmetic,
-        run: stated_twice,
-    },
-    Check {
-        code: "not_finite",
-        title: "numbers that are none",
-        source: Source::Arithmetic,
-        run: not_finite,
-    },
+    Check::new(Arithmetic, "percentile_order", "percentiles rise", percentile_order),
+    Check::new(Arithmetic, "mean_in_range", "mean fits its percentiles", mean_in_range),
+    Check::new(Arithmetic, "latency_sign", "latencies above zero", latency_sign),
+    Check::new(Arithmetic, "ttft_below_e2e", "TTFT below E2E", ttft_below_e2e),
+    Check::new(Arithmetic, "request_sum", "ok + failed = sent", request_sum),
+    Check::new(Arithmetic, "request_rate", "requests / duration", request_rate),
+    Check::new(Arithmetic, "token_rate", "tokens / duration", token_rate),
+    Check::new(Arithmetic, "stated_twice", "figures stated twice", stated_twice),
+    Check::new(Arithmetic, "not_finite", "numbers that are none", not_finite),
 ];
 
 fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {

@@ -2,9 +2,10 @@
 
 use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, Tool};
 
+use super::Source::{Arithmetic, MeasurementTraps};
 use super::phases::tokens_per_gap;
 use super::words::{number, percent};
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 use crate::kolmogorov::exponential_gaps;
 use crate::summary::GapTest;
 
@@ -20,54 +21,14 @@ const FEW_PAIRS: f64 = 2.0;
 const MANY: f64 = 10.0;
 
 pub(super) const CHECKS: [Check; 8] = [
-    Check {
-        code: "recomputed_statistics",
-        title: "figures recomputed",
-        source: Source::Arithmetic,
-        run: recomputed,
-    },
-    Check {
-        code: "recomputed_totals",
-        title: "totals recomputed",
-        source: Source::Arithmetic,
-        run: totals,
-    },
-    Check {
-        code: "request_latencies",
-        title: "latencies of requests",
-        source: Source::Arithmetic,
-        run: latencies,
-    },
-    Check {
-        code: "identical_latencies",
-        title: "latencies differ",
-        source: Source::Arithmetic,
-        run: identical,
-    },
-    Check {
-        code: "copied_requests",
-        title: "requests told apart",
-        source: Source::Arithmetic,
-        run: copied,
-    },
-    Check {
-        code: "arrival_gaps",
-        title: "gaps between sends",
-        source: Source::MeasurementTraps,
-        run: arrival_gaps,
-    },
-    Check {
-        code: "coalesced_chunks",
-        title: "tokens for each event",
-        source: Source::MeasurementTraps,
-        run: coalesced,
-    },
-    Check {
-        code: "one_token_answers",
-        title: "answers of one token",
-        source: Source::MeasurementTraps,
-        run: one_token,
-    },
+    Check::new(Arithmetic, "recomputed_statistics", "figures recomputed", recomputed),
+    Check::new(Arithmetic, "recomputed_totals", "totals recomputed", totals),
+    Check::new(Arithmetic, "request_latencies", "latencies of requests", latencies),
+    Check::new(Arithmetic, "identical_latencies", "latencies differ", identical),
+    Check::new(Arithmetic, "copied_requests", "requests told apart", copied),
+    Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", arrival_gaps),
+    Check::new(MeasurementTraps, "coalesced_chunks", "tokens for each event", coalesced),
+    Check::new(MeasurementTraps, "one_token_answers", "answers of one token", one_token),
 ];
 
 fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {

@@ -2,9 +2,10 @@
 
 use goodput_model::{Reported, ReportedMode, ReportedRequest, Tool};
 
+use super::Source::Arithmetic;
 use super::arithmetic::{ADVICE, is_above, tolerance};
 use super::words::{mean_e2e_s, number, requests};
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 
 /// A mean E2E that is put together from TTFT and TPOT.
 const BUILT: f64 = 0.25;
@@ -14,24 +15,9 @@ const FILLED: f64 = 0.8;
 const FEWEST: usize = 100;
 
 pub(super) const CHECKS: [Check; 3] = [
-    Check {
-        code: "littles_law",
-        title: "Little's law",
-        source: Source::Arithmetic,
-        run: littles_law,
-    },
-    Check {
-        code: "within_duration",
-        title: "requests inside the run",
-        source: Source::Arithmetic,
-        run: within_duration,
-    },
-    Check {
-        code: "sample_counts",
-        title: "requests behind figures",
-        source: Source::Arithmetic,
-        run: sample_counts,
-    },
+    Check::new(Arithmetic, "littles_law", "Little's law", littles_law),
+    Check::new(Arithmetic, "within_duration", "requests inside the run", within_duration),
+    Check::new(Arithmetic, "sample_counts", "requests behind figures", sample_counts),
 ];
 
 /// Requests under way on average, by throughput and latency, and by how much that may be off.

@@ -4,8 +4,9 @@
 
 use goodput_model::{Reported, ReportedMetric, ReportedMode, Tool};
 
+use super::Source::{Checklist, MeasurementTraps};
 use super::words::{self, mean_e2e_s, number, percent, requests};
-use super::{Check, Finding, Source, flow};
+use super::{Check, Finding, flow};
 
 const WARM_REQUESTS: u64 = 50;
 const WARM_SECONDS: f64 = 30.0;
@@ -14,28 +15,13 @@ const FEWEST: usize = 100;
 const CHANCE: f64 = 0.02;
 
 pub(super) const CHECKS: [Check; 7] = [
-    Check { code: "warmup", title: "warm-up", source: Source::Checklist, run: warmup },
-    Check { code: "open_loop", title: "open loop", source: Source::Checklist, run: open_loop },
-    Check { code: "arrivals", title: "arrival process", source: Source::Checklist, run: arrivals },
-    Check {
-        code: "delivered_rate",
-        title: "rate delivered",
-        source: Source::MeasurementTraps,
-        run: delivered_rate,
-    },
-    Check { code: "sweep", title: "several loads", source: Source::Checklist, run: sweep },
-    Check {
-        code: "drain",
-        title: "throughput window",
-        source: Source::MeasurementTraps,
-        run: drain,
-    },
-    Check {
-        code: "latency_origin",
-        title: "latency from schedule",
-        source: Source::MeasurementTraps,
-        run: latency_origin,
-    },
+    Check::new(Checklist, "warmup", "warm-up", warmup),
+    Check::new(Checklist, "open_loop", "open loop", open_loop),
+    Check::new(Checklist, "arrivals", "arrival process", arrivals),
+    Check::new(MeasurementTraps, "delivered_rate", "rate delivered", delivered_rate),
+    Check::new(Checklist, "sweep", "several loads", sweep),
+    Check::new(MeasurementTraps, "drain", "throughput window", drain),
+    Check::new(MeasurementTraps, "latency_origin", "latency from schedule", latency_origin),
 ];
 
 fn warmup(run: &Reported) -> Option<Finding> {

@@ -2,8 +2,9 @@
 
 use goodput_model::{Reported, Tool};
 
+use super::Source::Arithmetic;
 use super::words::number;
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 
 /// Rounding, and the wait for the last event, which carries no token.
 const SLACK: f64 = 0.02;
@@ -16,12 +17,8 @@ const ALIKE: f64 = 0.03;
 /// Events of an answer that carry no token: one names the role, one the reason to stop.
 const EMPTY_EVENTS: f64 = 2.0;
 
-pub(super) const CHECKS: [Check; 1] = [Check {
-    code: "phases_add_up",
-    title: "TTFT and TPOT make E2E",
-    source: Source::Arithmetic,
-    run: phases_add_up,
-}];
+pub(super) const CHECKS: [Check; 1] =
+    [Check::new(Arithmetic, "phases_add_up", "TTFT and TPOT make E2E", phases_add_up)];
 
 /// Means of one answer, in milliseconds and tokens.
 struct Answer {

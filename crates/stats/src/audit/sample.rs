@@ -4,8 +4,9 @@
 
 use goodput_model::{LengthRange, Reported, ReportedMetric, Tool};
 
+use super::Source::{Checklist, CommonMistakes, MeasurementTraps, ReportContents};
 use super::words::{duration, number, percent, requests};
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 
 /// Requests below which a p99 is noise, and a p99.9.
 const P99_REQUESTS: u64 = 1_000;
@@ -14,67 +15,22 @@ const SECONDS: f64 = 60.0;
 const LATENCIES: f64 = 5.0;
 
 pub(super) const CHECKS: [Check; 11] = [
-    Check {
-        code: "tail_percentiles",
-        title: "p50, p99 and p99.9",
-        source: Source::Checklist,
-        run: tail_percentiles,
-    },
-    Check {
-        code: "p99_samples",
-        title: "samples for p99",
-        source: Source::CommonMistakes,
-        run: p99_samples,
-    },
-    Check {
-        code: "p999_samples",
-        title: "samples for p99.9",
-        source: Source::CommonMistakes,
-        run: p999_samples,
-    },
-    Check {
-        code: "request_count",
-        title: "number of requests",
-        source: Source::ReportContents,
-        run: request_count,
-    },
-    Check { code: "duration", title: "duration", source: Source::Checklist, run: long_enough },
-    Check {
-        code: "duration_vs_latency",
-        title: "duration against latency",
-        source: Source::MeasurementTraps,
-        run: duration_vs_latency,
-    },
-    Check {
-        code: "both_phases",
-        title: "TTFT and TPOT",
-        source: Source::Checklist,
-        run: both_phases,
-    },
-    Check {
-        code: "latency_bound",
-        title: "throughput under a bound",
-        source: Source::Checklist,
-        run: latency_bound,
-    },
-    Check {
-        code: "prompt_lengths",
-        title: "prompt lengths",
-        source: Source::Checklist,
-        run: prompt_lengths,
-    },
-    Check {
-        code: "output_lengths",
-        title: "output lengths",
-        source: Source::ReportContents,
-        run: output_lengths,
-    },
-    Check {
-        code: "repeats",
-        title: "variance over runs",
-        source: Source::CommonMistakes,
-        run: repeats,
-    },
+    Check::new(Checklist, "tail_percentiles", "p50, p99 and p99.9", tail_percentiles),
+    Check::new(CommonMistakes, "p99_samples", "samples for p99", p99_samples),
+    Check::new(CommonMistakes, "p999_samples", "samples for p99.9", p999_samples),
+    Check::new(ReportContents, "request_count", "number of requests", request_count),
+    Check::new(Checklist, "duration", "duration", long_enough),
+    Check::new(
+        MeasurementTraps,
+        "duration_vs_latency",
+        "duration against latency",
+        duration_vs_latency,
+    ),
+    Check::new(Checklist, "both_phases", "TTFT and TPOT", both_phases),
+    Check::new(Checklist, "latency_bound", "throughput under a bound", latency_bound),
+    Check::new(Checklist, "prompt_lengths", "prompt lengths", prompt_lengths),
+    Check::new(ReportContents, "output_lengths", "output lengths", output_lengths),
+    Check::new(CommonMistakes, "repeats", "variance over runs", repeats),
 ];
 
 /// The metrics that a reader needs; one of the two of the decode phase is enough.

@@ -4,52 +4,23 @@
 
 use goodput_model::{Reported, Tool};
 
+use super::Source::{Checklist, CommonMistakes, ReportContents};
 use super::words::number;
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 
 pub(super) const CHECKS: [Check; 12] = [
-    Check { code: "model", title: "model", source: Source::ReportContents, run: model },
-    Check { code: "hardware", title: "hardware", source: Source::Checklist, run: hardware },
-    Check { code: "driver", title: "driver", source: Source::ReportContents, run: driver },
-    Check { code: "precision", title: "precision", source: Source::Checklist, run: precision },
-    Check {
-        code: "engine",
-        title: "engine and version",
-        source: Source::ReportContents,
-        run: engine,
-    },
-    Check {
-        code: "parallelism",
-        title: "parallelism",
-        source: Source::ReportContents,
-        run: parallelism,
-    },
-    Check { code: "max_lengths", title: "limits", source: Source::ReportContents, run: limits },
-    Check {
-        code: "prefix_caching",
-        title: "prefix caching",
-        source: Source::ReportContents,
-        run: prefix_caching,
-    },
-    Check {
-        code: "engine_flags",
-        title: "engine settings",
-        source: Source::ReportContents,
-        run: flags,
-    },
-    Check {
-        code: "per_gpu_throughput",
-        title: "throughput per GPU",
-        source: Source::CommonMistakes,
-        run: per_gpu,
-    },
-    Check {
-        code: "utilisation",
-        title: "resource utilisation",
-        source: Source::ReportContents,
-        run: utilisation,
-    },
-    Check { code: "seed", title: "seed", source: Source::ReportContents, run: seed },
+    Check::new(ReportContents, "model", "model", model),
+    Check::new(Checklist, "hardware", "hardware", hardware),
+    Check::new(ReportContents, "driver", "driver", driver),
+    Check::new(Checklist, "precision", "precision", precision),
+    Check::new(ReportContents, "engine", "engine and version", engine),
+    Check::new(ReportContents, "parallelism", "parallelism", parallelism),
+    Check::new(ReportContents, "max_lengths", "limits", limits),
+    Check::new(ReportContents, "prefix_caching", "prefix caching", prefix_caching),
+    Check::new(ReportContents, "engine_flags", "engine settings", flags),
+    Check::new(CommonMistakes, "per_gpu_throughput", "throughput per GPU", per_gpu),
+    Check::new(ReportContents, "utilisation", "resource utilisation", utilisation),
+    Check::new(ReportContents, "seed", "seed", seed),
 ];
 
 /// Stated, or missing.

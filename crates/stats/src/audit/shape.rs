@@ -2,8 +2,9 @@
 
 use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedRequest, Tool};
 
+use super::Source::MeasurementTraps;
 use super::words::{mean_e2e_s, number, percent};
-use super::{Check, Finding, Source};
+use super::{Check, Finding};
 use crate::modes::two_modes;
 use crate::sample::Sample;
 use crate::series::SeriesTally;
@@ -16,36 +17,11 @@ const FEWEST: usize = 50;
 const FEWEST_CUT: usize = 200;
 
 pub(super) const CHECKS: [Check; 5] = [
-    Check {
-        code: "tail_interval",
-        title: "how sure p99 TTFT is",
-        source: Source::MeasurementTraps,
-        run: tail_interval,
-    },
-    Check {
-        code: "cold_requests",
-        title: "slow first requests",
-        source: Source::MeasurementTraps,
-        run: cold_requests,
-    },
-    Check {
-        code: "latency_trend",
-        title: "trend in latencies",
-        source: Source::MeasurementTraps,
-        run: latency_trend,
-    },
-    Check {
-        code: "clipped_tail",
-        title: "tail not cut off",
-        source: Source::MeasurementTraps,
-        run: clipped_tail,
-    },
-    Check {
-        code: "two_groups",
-        title: "groups of latencies",
-        source: Source::MeasurementTraps,
-        run: two_groups,
-    },
+    Check::new(MeasurementTraps, "tail_interval", "how sure p99 TTFT is", tail_interval),
+    Check::new(MeasurementTraps, "cold_requests", "slow first requests", cold_requests),
+    Check::new(MeasurementTraps, "latency_trend", "trend in latencies", latency_trend),
+    Check::new(MeasurementTraps, "clipped_tail", "tail not cut off", clipped_tail),
+    Check::new(MeasurementTraps, "two_groups", "groups of latencies", two_groups),
 ];
 
 /// A latency of the good requests, in order of sending where the file says it, else in its own.

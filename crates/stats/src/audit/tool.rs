@@ -4,66 +4,22 @@
 
 use goodput_model::{Reported, Tool};
 
+use super::Source::{CommonMistakes, MeasurementTraps};
 use super::words::{number, percent};
-use super::{Check, Finding, Source, phases};
+use super::{Check, Finding, phases};
 
 pub(super) const CHECKS: [Check; 11] = [
-    Check { code: "failures", title: "failures", source: Source::MeasurementTraps, run: failures },
-    Check {
-        code: "empty_answers",
-        title: "empty answers",
-        source: Source::MeasurementTraps,
-        run: empty_answers,
-    },
-    Check {
-        code: "first_token",
-        title: "what TTFT stops at",
-        source: Source::MeasurementTraps,
-        run: first_token,
-    },
-    Check {
-        code: "connection_setup",
-        title: "connections in TTFT",
-        source: Source::MeasurementTraps,
-        run: connection_setup,
-    },
-    Check {
-        code: "tpot_definition",
-        title: "TPOT and ITL defined",
-        source: Source::MeasurementTraps,
-        run: tpot_definition,
-    },
-    Check {
-        code: "token_counts",
-        title: "who counted tokens",
-        source: Source::MeasurementTraps,
-        run: token_counts,
-    },
-    Check {
-        code: "tokenizer_time",
-        title: "tokenizer's time",
-        source: Source::CommonMistakes,
-        run: tokenizer_time,
-    },
-    Check {
-        code: "streaming",
-        title: "streaming",
-        source: Source::MeasurementTraps,
-        run: streaming,
-    },
-    Check { code: "retries", title: "retries", source: Source::MeasurementTraps, run: retries },
-    Check {
-        code: "client_health",
-        title: "the client's own health",
-        source: Source::MeasurementTraps,
-        run: client_health,
-    },
-    Check {
-        code: "own_remarks",
-        title: "the tool's own warnings",
-        source: Source::MeasurementTraps,
-        run: own_remarks,
-    },
+    Check::new(MeasurementTraps, "failures", "failures", failures),
+    Check::new(MeasurementTraps, "empty_answers", "empty answers", empty_answers),
+    Check::new(MeasurementTraps, "first_token", "what TTFT stops at", first_token),
+    Check::new(MeasurementTraps, "connection_setup", "connections in TTFT", connection_setup),
+    Check::new(MeasurementTraps, "tpot_definition", "TPOT and ITL defined", tpot_definition),
+    Check::new(MeasurementTraps, "token_counts", "who counted tokens", token_counts),
+    Check::new(CommonMistakes, "tokenizer_time", "tokenizer's time", tokenizer_time),
+    Check::new(MeasurementTraps, "streaming", "streaming", streaming),
+    Check::new(MeasurementTraps, "retries", "retries", retries),
+    Check::new(MeasurementTraps, "client_health", "the client's own health", client_health),
+    Check::new(MeasurementTraps, "own_remarks", "the tool's own warnings", own_remarks),
 ];
 
 fn failures(run: &Reported) -> Option<Finding> {

@@ -7,12 +7,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use goodput_files::read_inside;
+use goodput_record::ArtifactKind;
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::{FILE, Index, Query};
-use crate::entry::{Entry, Kind, Shown};
+use crate::entry::{Entry, Shown};
 use crate::files::fingerprint;
 use crate::live::live_folder;
 use crate::notes::Notes;
@@ -274,24 +275,24 @@ fn a_result_is_told_by_its_figures_and_its_curve() {
     index.refresh();
     let entries = all(&index);
     let [sweep, run] = entries.as_slice() else { panic!("{entries:?}") };
-    assert_eq!((sweep.kind, sweep.load.as_str()), (Kind::Sweep, "10–20/s, 2 points"));
+    assert_eq!((sweep.kind, sweep.load.as_str()), (ArtifactKind::Sweep, "10–20/s, 2 points"));
     assert_eq!((sweep.figures.rps, sweep.figures.output_tps), (Some(20.0), Some(2000.0)));
     assert_eq!(sweep.says, "keeps p99 ttft < 1s");
     let [curve] = sweep.curves.as_slice() else { panic!("{:?}", sweep.curves) };
     let points: Vec<_> =
         curve.points.iter().map(|point| (point.rps, point.ttft.p99.unwrap().value)).collect();
     assert_eq!(points, [(Some(10.0), 100.0), (Some(20.0), 200.0)]);
-    assert_eq!((run.kind, run.load.as_str()), (Kind::Run, "8/s poisson"));
+    assert_eq!((run.kind, run.load.as_str()), (ArtifactKind::Run, "8/s poisson"));
     let ttft = Shown { value: 20.5, is_rough: false };
     assert_eq!((run.figures.ttft_p50_ms, run.figures.failed), (Some(ttft), Some(0.015)));
     let of = |kind, verdict: Option<&str>| {
         let verdict = verdict.map(str::to_owned);
         index.find(&Query { kind, verdict, most: 9, ..Query::default() }).total
     };
-    assert_eq!((of(Some(Kind::Sweep), None), of(None, Some("valid"))), (1, 1));
-    assert_eq!(of(Some(Kind::Sweep), Some("valid")), 0);
+    assert_eq!((of(Some(ArtifactKind::Sweep), None), of(None, Some("valid"))), (1, 1));
+    assert_eq!(of(Some(ArtifactKind::Sweep), Some("valid")), 0);
     let page = index.find(&Query { skip: 1, most: 1, ..Query::default() });
-    assert_eq!((page.total, page.entries[0].kind), (2, Kind::Run));
+    assert_eq!((page.total, page.entries[0].kind), (2, ArtifactKind::Run));
 }
 
 #[test]
@@ -308,7 +309,7 @@ fn a_shadow_is_told_by_what_was_asked_and_found() {
         all(&index).remove(0)
     };
     let begun = read();
-    assert_eq!((begun.kind, begun.state.as_str()), (Kind::Shadow, "running"));
+    assert_eq!((begun.kind, begun.state.as_str()), (ArtifactKind::Shadow, "running"));
     assert_eq!(
         (begun.load.as_str(), begun.target.as_str()),
         ("5 % of live", "http://a against http://b")

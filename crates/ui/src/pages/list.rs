@@ -2,7 +2,8 @@
 
 use super::frame::frame;
 use super::{List, Row, figure_text, query, verdict_class};
-use crate::entry::{Entry, Kind};
+use crate::entry::Entry;
+use goodput_record::ArtifactKind;
 use goodput_report::parts::{Html, count};
 
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
@@ -51,7 +52,7 @@ fn search(html: &mut Html, list: &List) {
             ];
             html.open("input", &input);
         });
-        choice(html, ("Kind ", "kind"), &Kind::ALL.map(Kind::name), &list.kind);
+        choice(html, ("Kind ", "kind"), &ArtifactKind::ALL.map(ArtifactKind::name), &list.kind);
         choice(html, ("Verdict ", "verdict"), &VERDICTS, &list.verdict);
         html.leaf("button", &[("type", "submit")], "Find");
     });

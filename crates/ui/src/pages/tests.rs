@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use goodput_record::ArtifactKind;
+
 use super::*;
-use crate::entry::{Bounded, Curve, Figures, Kind, Spread};
+use crate::entry::{Bounded, Curve, Figures, Spread};
 
 const HOSTILE: &str = "</textarea></script><img src=x onerror=alert(1)>\"'&\u{202e}";
 
@@ -24,7 +26,7 @@ fn row() -> Row {
         id: "0123456789abcdef".to_owned(),
         path: PathBuf::new(),
         name: text(),
-        kind: Kind::Run,
+        kind: ArtifactKind::Run,
         started: text(),
         state: text(),
         target: text(),

@@ -2,24 +2,27 @@
 
 use std::path::Path;
 
+use goodput_record::ArtifactKind;
 use serde_json::Value;
 
 use super::{Summary, clip, number, shown, summary, text};
-use crate::entry::{Bounded, Curve, CurvePoint, Kind, Spread};
+use crate::entry::{Bounded, Curve, CurvePoint, Spread};
 
 /// Curves of one folder, points of one curve, and runs of one plan, at most.
 const MOST_CURVES: usize = 32;
 const MOST_POINTS: usize = 500;
 const MOST_RUNS: u32 = 100;
 
-pub(super) fn of(kind: Kind, folder: &Path, summary: &Summary) -> Vec<Curve> {
+pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &Summary) -> Vec<Curve> {
     let curves = match kind {
-        Kind::Run => vec![unnamed(vec![of_run(summary)])],
-        Kind::Repeats => vec![unnamed(of_repeats(folder))],
-        Kind::Sweep => vec![unnamed(of_points(&summary.points))],
-        Kind::Sweeps => summary.configurations.iter().take(MOST_CURVES).map(of_one).collect(),
-        Kind::Comparison => of_sides(summary),
-        Kind::Shadow => Vec::new(),
+        ArtifactKind::Run => vec![unnamed(vec![of_run(summary)])],
+        ArtifactKind::Repeats => vec![unnamed(of_repeats(folder))],
+        ArtifactKind::Sweep => vec![unnamed(of_points(&summary.points))],
+        ArtifactKind::Sweeps => {
+            summary.configurations.iter().take(MOST_CURVES).map(of_one).collect()
+        }
+        ArtifactKind::Comparison => of_sides(summary),
+        ArtifactKind::Shadow => Vec::new(),
     };
     let tidy = |mut curve: Curve| {
         curve.points.retain(|point| point.rps.is_some() || point.output_tps.is_some());

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use goodput_model::excerpt;
+
 use super::facts::{BETWEEN, WORDS, percent};
 use super::texts::{AROUND, ASKED, PATH, Text};
 use super::{Difference, Matter, SideFacts};
-use crate::compare::gate::excerpt;
 
 /// Shares of prompts from a cache further apart than this are two states of it.
 const CACHE_REFUSE: f64 = 0.05;

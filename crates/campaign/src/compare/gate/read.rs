@@ -1,6 +1,6 @@
 //! Reading and writing conditions.
 
-use goodput_model::MetricName;
+use goodput_model::{MetricName, excerpt};
 
 use super::{Gate, GateError, Limit};
 use crate::compare::{Scale, metric};
@@ -32,23 +32,12 @@ const OF_RUN: [(&str, &[&str]); 9] = [
     ("goodput_tokens_per_s", &["good_tokens_per_s"]),
 ];
 
-/// Foreign text in an error: short, and without control characters.
-pub(in crate::compare) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let mut escaped = text.trim().chars().flat_map(char::escape_debug);
-    let mut short: String = escaped.by_ref().take(LONGEST).collect();
-    if escaped.next().is_some() {
-        short.push('…');
-    }
-    short
-}
-
 pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
     let mut found: Vec<Gate> = Vec::new();
     for (number, piece) in text.split(',').enumerate() {
         let wrong = |what: String| {
             let number = number.saturating_add(1);
-            Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece))))
+            Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece.trim()))))
         };
         if number >= MOST {
             return wrong(format!("there are more than {MOST} conditions"));
@@ -97,7 +86,7 @@ fn known() -> String {
 }
 
 fn unknown(words: &str) -> String {
-    format!("`{}` is no figure that can be compared: {}", excerpt(words), known())
+    format!("`{}` is no figure that can be compared: {}", excerpt(words.trim()), known())
 }
 
 /// The name of a metric in the words that people have for it, in whatever order.
@@ -109,7 +98,7 @@ fn read_metric(words: &str) -> Result<String, String> {
         match read_statistic(word) {
             Some(read) if statistic.is_none() => statistic = Some(read),
             Some(_) => {
-                let words = excerpt(words);
+                let words = excerpt(words.trim());
                 return Err(format!("`{words}` names two percentiles: expected one of them"));
             }
             None => name.push(word),
@@ -158,7 +147,7 @@ fn read_change(text: &str, scale: Scale) -> Result<f64, String> {
             Scale::Ratio => "a change in percent like `+5%` or `-3%`",
             Scale::Difference => "a change of the share in points like `+1%` or `-0.5%`",
         };
-        Err(format!("`{}` {what}: expected {kind}", excerpt(text)))
+        Err(format!("`{}` {what}: expected {kind}", excerpt(text.trim())))
     };
     let Some(number) = text.strip_suffix('%') else { return expected("has no `%`") };
     // A minus sign as it comes from a document, and the dash that often stands for one.

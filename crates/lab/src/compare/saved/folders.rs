@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_campaign::compare::{Figure, SideFacts};
+use goodput_campaign::compare::{Comparison, Figure, SideFacts};
 use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Level, Purpose, SweepSummary};
 use goodput_model::{Mode, Plan, Rate, Slo};
-use goodput_record::{Campaign, CampaignFolder, Manifest, RunFolder, SeriesFolder};
+use goodput_record::{Artifact, Manifest};
 use goodput_stats::Summary;
 
 use crate::compare::machine;
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::saved::{SavedRun, read_as};
+use crate::saved::{SavedRun, read_as, unreadable};
 use crate::sweep::{self, SavedSweep};
 
 /// What is asked of every run, whatever was asked when it was measured.
@@ -101,24 +101,23 @@ impl Taken {
     }
 
     fn add(&mut self, path: &Path, lens: &Lens<'_>) -> Result<(), Failed> {
-        let is_measured = CampaignFolder::open(Campaign::Comparison, path).is_some();
-        if is_measured || super::read_summary(path).is_some() {
-            let message = format!("`{}` is a comparison", path.display());
-            return Err(Failed::usage(message)
-                .hint("name the folders of the runs in it; `goodput report` shows what it says"));
-        }
-        if let Some(saved) = sweep::read(path, lens.observer) {
-            return match saved? {
-                SavedSweep::One(sweep) => self.add_sweep(path, &sweep, lens),
-                SavedSweep::Many(_) => Err(several(path)),
-            };
-        }
-        // A run may lie in a folder with any name beside it; only one without a run of its own is
-        // several.
-        let series = SeriesFolder::open(path).filter(|_| RunFolder::open(path).is_err());
-        let Some(series) = series else {
-            self.runs.push(Run::read(path, lens)?);
-            return Ok(());
+        let series = match Artifact::open(path) {
+            Ok(Artifact::Comparison(_) | Artifact::Shadow(_)) => return Err(is_comparison(path)),
+            Ok(Artifact::Summary(folder)) if folder.schema() == Comparison::SCHEMA => {
+                return Err(is_comparison(path));
+            }
+            Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
+                return match sweep::read_folder(&folder, lens.observer)? {
+                    SavedSweep::One(sweep) => self.add_sweep(path, &sweep, lens),
+                    SavedSweep::Many(_) => Err(several(path)),
+                };
+            }
+            Ok(Artifact::Repeats(series)) => series,
+            Err(error) => return Err(unreadable(error)),
+            Ok(_) => {
+                self.runs.push(Run::read(path, lens)?);
+                return Ok(());
+            }
         };
         let numbers = series.numbers();
         let (before, mut first) = (self.runs.len(), None);
@@ -178,6 +177,11 @@ pub fn answer(goodput: &Goodput) -> Option<Figure> {
     let low = crossing.and_then(|crossing| crossing.low).filter(|low| *low <= value);
     let high = crossing.and_then(|crossing| crossing.high).filter(|high| *high >= value);
     Some(Figure { value, low, high })
+}
+
+fn is_comparison(path: &Path) -> Failed {
+    Failed::usage(format!("`{}` is a comparison", path.display()))
+        .hint("name the folders of the runs in it; `goodput report` shows what it says")
 }
 
 fn several(path: &Path) -> Failed {

@@ -4,7 +4,7 @@ use goodput_campaign::compare::{Cell, Comparison, Finding, Scale};
 use goodput_model::Verdict;
 
 use super::forest::margin;
-use crate::compare::words::{Known, label, labels, level, several};
+use crate::compare::words::{FigureWords, label, labels, level, several};
 use crate::markup::Html;
 use crate::render::pieces::figure;
 use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
@@ -23,7 +23,7 @@ const APART: f64 = 0.12;
 const PLAIN: usize = 7;
 
 /// The charts of one figure at one level.
-pub(super) struct OfFigure {
+pub(super) struct FigureCharts {
     title: String,
     pub(super) charts: Vec<Chart>,
 }
@@ -59,30 +59,31 @@ fn figures(comparison: &Comparison) -> Vec<(&str, u32)> {
 }
 
 /// Charts of the tested figures, as far as runs have them.
-pub(super) fn charts(comparison: &Comparison) -> Vec<OfFigure> {
+pub(super) fn charts(comparison: &Comparison) -> Vec<FigureCharts> {
     let names = SIDES.iter().zip(CHANGES);
     let one =
         |((metric, place), (sides, changes)): ((&str, u32), (&&'static str, &'static str))| {
-            let known = Known::of(metric);
-            let figure = Figure { comparison, metric, place, known, names: labels(comparison) };
+            let known = FigureWords::new(metric);
+            let figure =
+                FigureByBlock { comparison, metric, place, known, names: labels(comparison) };
             let all = [figure.sides(sides), figure.changes(changes)];
             let charts: Vec<Chart> = all.into_iter().filter(|chart| !chart.is_empty()).collect();
             let title = format!("{}, {}", figure.known.heading(), level(comparison, place));
-            (!charts.is_empty()).then_some(OfFigure { title, charts })
+            (!charts.is_empty()).then_some(FigureCharts { title, charts })
         };
     figures(comparison).into_iter().zip(names).filter_map(one).collect()
 }
 
 /// One figure at one level.
-struct Figure<'a> {
+struct FigureByBlock<'a> {
     comparison: &'a Comparison,
     metric: &'a str,
     place: u32,
-    known: Known,
+    known: FigureWords,
     names: Vec<String>,
 }
 
-impl Figure<'_> {
+impl FigureByBlock<'_> {
     fn cells(&self, side: u32) -> impl Iterator<Item = &Cell> {
         let is_own = move |cell: &&Cell| (cell.ask.side, cell.ask.level) == (side, self.place);
         self.comparison.runs.iter().filter(is_own)
@@ -135,15 +136,10 @@ impl Figure<'_> {
         };
         let series: Vec<Series> = self.all_sides().map(one).collect();
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
-        Chart {
-            name,
-            title: format!("Each side, {} by {}", self.unit(), self.unit()),
-            says: self.ranges(&series),
-            x: self.x(),
-            y: Axis::between(unit),
-            series,
-            rules: Vec::new(),
-        }
+        Chart::new(name, format!("Each side, {} by {}", self.unit(), self.unit()))
+            .says(self.ranges(&series))
+            .over(self.x(), Axis::between(unit))
+            .series(series)
     }
 
     /// `A 98.00 to 103.2 in 8 blocks`
@@ -202,15 +198,11 @@ impl Figure<'_> {
             series.push(Series::new(name, Shape::Line, PLAIN, dots));
         }
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
-        Chart {
-            name,
-            title: format!("Change against {}, block by block", label(self.comparison, 0)),
-            says: format!("Over all blocks: {}.", said.join("; ")),
-            x: self.x(),
-            y: Axis::linear(self.change_unit()),
-            series,
-            rules,
-        }
+        Chart::new(name, format!("Change against {}, block by block", label(self.comparison, 0)))
+            .says(format!("Over all blocks: {}.", said.join("; ")))
+            .over(self.x(), self.change_unit())
+            .series(series)
+            .rules(rules)
     }
 
     fn change_unit(&self) -> &'static str {

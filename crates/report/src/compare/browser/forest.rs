@@ -4,10 +4,10 @@ use goodput_campaign::compare::{Better, Comparison, Finding, Outcome, Scale};
 use goodput_model::Verdict;
 
 use crate::compare::tables::pairs;
-use crate::compare::words::{Known, outcome};
+use crate::compare::words::{FigureWords, outcome};
 use crate::document::Block;
 use crate::markup::Html;
-use crate::svg::forest::{Forest, Group, Mark, Row};
+use crate::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
 
 /// How to read it.
 const READ: &str = "A row for each tested figure: the point is its change against the \
@@ -19,9 +19,9 @@ const READ: &str = "A row for each tested figure: the point is its change agains
 pub(super) fn forest(comparison: &Comparison) -> Forest {
     let groups = pairs(comparison).into_iter().filter_map(|pair| {
         let own = comparison.findings.iter().filter(|one| one.is_tested && pair.has(one));
-        let rows: Vec<Row> = own.map(|one| row(one, comparison.verdict)).collect();
+        let rows: Vec<ForestRow> = own.map(|one| row(one, comparison.verdict)).collect();
         let title = pair.title(comparison);
-        (!rows.is_empty()).then_some(Group { title, rows })
+        (!rows.is_empty()).then_some(ForestGroup { title, rows })
     });
     Forest {
         name: "forest",
@@ -45,13 +45,13 @@ pub(crate) fn figure(comparison: &Comparison) -> Option<Block> {
     (!forest.is_empty()).then_some(Block::Widget(drawn))
 }
 
-fn row(finding: &Finding, verdict: Verdict) -> Row {
-    let known = Known::of(&finding.metric);
+fn row(finding: &Finding, verdict: Verdict) -> ForestRow {
+    let known = FigureWords::new(&finding.metric);
     let is_there = finding.n > 0;
     let shown = |value: f64| value * 100.0;
     // What is void is no result.
     let (mark, word) = match verdict {
-        Verdict::Void => (Mark::None, "void".to_owned()),
+        Verdict::Void => (ForestMark::None, "void".to_owned()),
         _ => (mark(finding.outcome), outcome(finding.outcome).to_owned()),
     };
     let arrow = match known.better {
@@ -59,7 +59,7 @@ fn row(finding: &Finding, verdict: Verdict) -> Row {
         Better::Higher => '↑',
     };
     let doubt = if finding.is_doubtful { " ?" } else { "" };
-    Row {
+    ForestRow {
         name: format!("{arrow} {}", known.heading()),
         change: is_there.then(|| shown(finding.change)),
         ends: finding.low.zip(finding.high).filter(|_| is_there).map(|(l, h)| (shown(l), shown(h))),
@@ -77,7 +77,7 @@ fn row(finding: &Finding, verdict: Verdict) -> Row {
 }
 
 /// Both ends of what does not matter, in percent: of a ratio the same both ways.
-pub(super) fn margin(finding: &Finding, known: &Known) -> (f64, f64) {
+pub(super) fn margin(finding: &Finding, known: &FigureWords) -> (f64, f64) {
     let margin = finding.margin;
     let least = match known.scale {
         Scale::Ratio => 1.0 / (1.0 + margin) - 1.0,
@@ -86,12 +86,12 @@ pub(super) fn margin(finding: &Finding, known: &Known) -> (f64, f64) {
     (least * 100.0, margin * 100.0)
 }
 
-fn mark(outcome: Outcome) -> Mark {
+fn mark(outcome: Outcome) -> ForestMark {
     match outcome {
-        Outcome::Better => Mark::Better,
-        Outcome::Worse => Mark::Worse,
-        Outcome::Equivalent => Mark::Same,
-        Outcome::Inconclusive => Mark::Open,
-        Outcome::NoVerdict | Outcome::Described => Mark::None,
+        Outcome::Better => ForestMark::Better,
+        Outcome::Worse => ForestMark::Worse,
+        Outcome::Equivalent => ForestMark::Same,
+        Outcome::Inconclusive => ForestMark::Open,
+        Outcome::NoVerdict | Outcome::Described => ForestMark::None,
     }
 }

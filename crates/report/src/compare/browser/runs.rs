@@ -5,8 +5,8 @@ use std::fmt::Write;
 use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
-use crate::compare::words::{Known, label, level, several};
-use crate::document::{Block, Cell, Folded, Table};
+use crate::compare::words::{FigureWords, label, level, several};
+use crate::document::{Block, Cell, Column, Folded, Table};
 use crate::number::known;
 
 /// More rows than this wait behind a line.
@@ -50,7 +50,7 @@ fn table(view: CompareView<'_>) -> Table {
         None => "Every run, in the order measured",
     };
     let block = if comparison.is_paired { "block" } else { "run" };
-    let first = Table::of(caption, caption, &comparison.runs)
+    Table::of(caption, caption, &comparison.runs)
         .left("#", 0, |run| {
             let number = Cell::from(run.ask.number.to_string());
             match folder(view, run.ask.number) {
@@ -64,14 +64,15 @@ fn table(view: CompareView<'_>) -> Table {
         .left("verdict", 0, |run| {
             let why = run.doubt.as_ref().map_or("", |doubt| doubt.message.as_str());
             Cell::from(run.verdict.name()).tone(run.verdict.into()).hint(why)
-        });
-    let all = tested(comparison).into_iter().fold(first, |table, name| {
-        let figure = Known::of(name);
-        table.left(figure.heading(), 0, |run| {
-            known(run.figures.get(name), |found| figure.value(found.value))
         })
-    });
-    all.table
+        .each(
+            tested(comparison),
+            |name| Column::left(FigureWords::new(name).heading(), 0),
+            |run, name| {
+                known(run.figures.get(*name), |found| FigureWords::new(name).value(found.value))
+            },
+        )
+        .table
 }
 
 fn folder(view: CompareView<'_>, number: u32) -> Option<&str> {

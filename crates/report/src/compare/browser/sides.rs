@@ -17,30 +17,30 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
     if all.iter().all(Option::is_none) || comparison.shadow.is_some() {
         return None;
     }
-    let mut head = vec![String::new()];
-    head.extend((0..names.len()).map(|side| label(comparison, side as u32)));
-    head.push("differs".to_owned());
-    let mut rows = Vec::new();
-    for (name, of) in FACTS {
-        let values: Vec<String> =
-            all.iter().map(|facts| facts.map_or_else(String::new, of)).collect();
-        if values.iter().all(String::is_empty) {
-            continue;
-        }
-        let is_same = values.windows(2).all(|pair| pair.first() == pair.last());
-        let mut row: Vec<Cell> = vec![name.into()];
-        row.extend(values.into_iter().map(|text| Cell::from(text).tone(Tone::Words)));
-        row.push(if is_same { "same".into() } else { Cell::from("differs").tone(Tone::Doubt) });
-        rows.push(row);
-    }
-    let columns = head.iter().map(|head| Column::left(head, 0)).collect();
+    let values = |of: SideFact| -> Vec<String> {
+        all.iter().map(|facts| facts.map_or_else(String::new, of)).collect()
+    };
+    let rows = FACTS.into_iter().map(|(name, of)| (name, values(of)));
+    let known = rows.filter(|(_, values)| values.iter().any(|value| !value.is_empty()));
     let caption = "Each side by its first run";
-    Table::new(caption, caption, columns).with_rows(rows).filled()
+    Table::of(caption, caption, known)
+        .left("", 0, |(name, _)| *name)
+        .each(
+            0..names.len(),
+            |side| Column::left(label(comparison, *side as u32), 0),
+            |(_, values), side| Cell::from(values[*side].as_str()).tone(Tone::Words),
+        )
+        .left("differs", 0, |(_, values)| {
+            let is_same = values.windows(2).all(|pair| pair.first() == pair.last());
+            if is_same { "same".into() } else { Cell::from("differs").tone(Tone::Doubt) }
+        })
+        .table
+        .filled()
 }
 
-type Fact = fn(&SideFacts) -> String;
+type SideFact = fn(&SideFacts) -> String;
 
-const FACTS: [(&str, Fact); 11] = [
+const FACTS: [(&str, SideFact); 11] = [
     ("model", |facts| facts.model.clone()),
     ("API", |facts| facts.api.clone()),
     ("transport", |facts| facts.transport.clone()),

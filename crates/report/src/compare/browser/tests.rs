@@ -10,7 +10,7 @@ use goodput_model::Verdict;
 
 use super::*;
 use crate::compare::tests::fixtures::{hostile, refused, saved, search, three, two};
-use crate::compare::words::Known;
+use crate::compare::words::FigureWords;
 use crate::compare::{answer as answers, tables};
 use crate::compare_html;
 use crate::compare_text;
@@ -63,7 +63,7 @@ fn the_forest_has_a_row_for_each_tested_figure() {
     assert_eq!(svg.matches("class=\"margin\"").count(), 32);
     let says = svg.split("<desc id=\"forest-d\">").nth(1).unwrap().split("</desc>").next().unwrap();
     for one in &tested {
-        let known = Known::of(&one.metric);
+        let known = FigureWords::new(&one.metric);
         let row = format!("{} {}, margin", known.name(), known.with_interval(one));
         assert!(says.contains(&row), "{row} is not in {says}");
     }
@@ -80,21 +80,21 @@ fn the_forest_has_a_row_for_each_tested_figure() {
 
 #[test]
 fn places_are_in_proportion() {
-    use crate::svg::forest::{Forest, Group, Mark, Row};
-    let row = |change: f64, ends| Row {
+    use crate::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
+    let row = |change: f64, ends| ForestRow {
         name: "x".to_owned(),
         change: Some(change),
         ends: Some(ends),
         margin: (-2.0, 2.0),
         text: String::new(),
-        mark: Mark::Better,
+        mark: ForestMark::Better,
         word: String::new(),
         says: String::new(),
     };
-    let forest = |rows: Vec<Row>| Forest {
+    let forest = |rows: Vec<ForestRow>| Forest {
         name: "forest",
         title: String::new(),
-        groups: vec![Group { title: String::new(), rows }],
+        groups: vec![ForestGroup { title: String::new(), rows }],
     };
     let places = |svg: &str, class: &str, attribute: &str| -> Vec<f64> {
         let before = format!("class=\"{class}\" {attribute}=\"");

@@ -13,7 +13,7 @@ use crate::view::{PointView, SweepView};
 use goodput_model::plain;
 
 /// A load and the run that stands for it.
-struct Shown<'a> {
+struct LoadCurve<'a> {
     name: String,
     run: &'a PointView,
 }
@@ -28,26 +28,23 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         ("cdf-itl", "itl", "Gaps between tokens (ITL)", None),
     ];
     let chart = |(name, metric, title, latency): (&'static str, &str, &str, Option<Latency>)| {
+        let unit = if metric == "itl" { "gaps, %" } else { "requests, %" };
         let limits = latency.map_or(Vec::new(), |it| it.limits(view.summary.plan.slo.as_ref()));
         let rule = |term: &&SloTerm| {
             Rule::Place(term.limit.base, format!("SLO {}", plain(&term.to_string())))
         };
-        Chart {
-            name,
-            title: format!("{title}: share of requests that are done by then"),
-            says: words(&shown, metric, left_out),
-            x: Axis::log("ms"),
-            y: Axis::linear(if metric == "itl" { "gaps, %" } else { "requests, %" }),
-            series: series(&shown, metric),
-            rules: limits.iter().map(rule).collect(),
-        }
+        Chart::new(name, format!("{title}: share of requests that are done by then"))
+            .says(words(&shown, metric, left_out))
+            .over(Axis::log("ms"), unit)
+            .series(series(&shown, metric))
+            .rules(limits.iter().map(rule))
     };
     kinds.map(chart).into_iter().filter(|chart| !chart.is_empty()).collect()
 }
 
 /// As many loads as can be told apart: those next to the answer, the least and the most first, the
 /// others evenly. A run that confirmed stands for its load before others.
-fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>, usize) {
+fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'a>>, usize) {
     let one = |(_, runs): (f64, Vec<&PointSummary>)| {
         let is_best = |point: &&&PointSummary| {
             matches!(point.point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
@@ -55,9 +52,9 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>,
         let mut ordered = runs.iter().filter(is_best).chain(&runs);
         let (point, run) = ordered.find_map(|point| Some((point, found(view, point)?)))?;
         let name = named_level(point.point.ask.level);
-        Some((point.point.ask.level.value(), Shown { name, run }))
+        Some((point.point.ask.level.value(), LoadCurve { name, run }))
     };
-    let all: Vec<(f64, Shown<'a>)> = by_level(points).into_iter().filter_map(one).collect();
+    let all: Vec<(f64, LoadCurve<'a>)> = by_level(points).into_iter().filter_map(one).collect();
     let goodput = view.summary.goodput.as_ref();
     let ends = goodput.map_or([None; 2], |goodput| [goodput.confirmed, goodput.rejected]);
     let is_end =
@@ -70,12 +67,13 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<Shown<'a>>,
             chosen.push(at);
         }
     }
-    let keep = |(at, (_, shown)): (usize, (f64, Shown<'a>))| chosen.contains(&at).then_some(shown);
+    let keep =
+        |(at, (_, shown)): (usize, (f64, LoadCurve<'a>))| chosen.contains(&at).then_some(shown);
     (all.into_iter().enumerate().filter_map(keep).collect(), n - chosen.len())
 }
 
-fn series(shown: &[Shown<'_>], metric: &str) -> Vec<Series> {
-    let one = |(tone, shown): (usize, &Shown<'_>)| {
+fn series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<Series> {
+    let one = |(tone, shown): (usize, &LoadCurve<'_>)| {
         let found = shown.run.details.distributions.get(metric);
         let dots = found.map_or(Vec::new(), dots);
         Series::new(shown.name.clone(), Shape::Line, tone, dots)
@@ -89,8 +87,8 @@ fn dots(of: &Distribution) -> Vec<Dot> {
     known.map(|(share, value)| Dot::new(*value, share * 100.0)).collect()
 }
 
-fn words(shown: &[Shown<'_>], metric: &str, left_out: usize) -> String {
-    let median = |shown: &Shown<'_>| {
+fn words(shown: &[LoadCurve<'_>], metric: &str, left_out: usize) -> String {
+    let median = |shown: &LoadCurve<'_>| {
         let quantiles = &shown.run.details.distributions.get(metric)?.quantiles;
         let (_, value) = quantiles.iter().find(|(share, _)| *share >= 0.5)?;
         Some(format!("{} ms at {}", cell(*value), shown.name))

@@ -61,19 +61,13 @@ pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) 
         let dots = dots(axis, points, |figures| of(latency.of(figures)), "ms");
         Series::new(name, Shape::Points, tone, dots)
     };
-    Chart {
-        name: latency.chart(),
-        title: format!("{} over {}", latency.name(), level_axis(axis, points).0),
-        says: String::new(),
-        x: over(axis, points),
-        y: Axis::log("ms"),
-        series: vec![
+    Chart::new(latency.chart(), format!("{} over {}", latency.name(), level_axis(axis, points).0))
+        .over(over(axis, points), Axis::log("ms"))
+        .series([
             series("p50", 0, |spread| spread.p50),
             series("p90", 1, |spread| spread.p90),
             series("p99", 2, |spread| spread.p99),
-        ],
-        rules: Vec::new(),
-    }
+        ])
 }
 
 /// What a chart of latency shows, in words.
@@ -141,21 +135,13 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
         let dots = vec![Dot::noted(dot.x, dot.y, dot.note.clone())];
         Some(Series::new(text, Shape::Marks, 3, dots))
     });
-    Chart {
-        name: "goodput-over-load",
-        title: "Requests per second: those answered, and the good ones".to_owned(),
-        says: says + "Where the two part, requests are answered too late to be of use.",
-        x: over(axis, points),
-        y: Axis::linear("requests per second"),
-        series: [
-            Series::new("answered", Shape::Points, 1, answered),
-            Series::new("good", Shape::Points, 2, good),
-        ]
-        .into_iter()
-        .chain(at_peak)
-        .collect(),
-        rules: answer(summary),
-    }
+    let answered = Series::new("answered", Shape::Points, 1, answered);
+    let good = Series::new("good", Shape::Points, 2, good);
+    Chart::new("goodput-over-load", "Requests per second: those answered, and the good ones")
+        .says(says + "Where the two part, requests are answered too late to be of use.")
+        .over(over(axis, points), "requests per second")
+        .series([answered, good].into_iter().chain(at_peak))
+        .rules(answer(summary))
 }
 
 fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
@@ -175,18 +161,14 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
     });
     let wanted = wanted(summary)
         .map(|share| Rule::Height(share, format!("{} % must be good", trimmed(share))));
-    Chart {
-        name: "attainment-over-load",
-        title: "Share of good requests".to_owned(),
-        says: least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).",
-        x: over(axis, points),
-        y: Axis::between("good, %"),
-        series: vec![
+    Chart::new("attainment-over-load", "Share of good requests")
+        .says(least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).")
+        .over(over(axis, points), Axis::between("good, %"))
+        .series([
             Series::new("fit", Shape::Line, 7, fit),
             Series::new("good requests", Shape::Marks, 2, shares),
-        ],
-        rules: wanted.into_iter().chain(answer(summary)).collect(),
-    }
+        ])
+        .rules(wanted.into_iter().chain(answer(summary)))
 }
 
 /// The share of good requests that was asked for, or the strictest percentile, in percent.

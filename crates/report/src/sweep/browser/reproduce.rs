@@ -1,12 +1,13 @@
 //! What it takes to measure the same again, and the checklist of what a result must tell.
 
 use goodput_campaign::curve::by_level;
-use goodput_campaign::sweep::{Effort, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Bounded, Effort, PointSummary, SweepSummary};
 use goodput_model::Severity;
-use goodput_stats::{Audit, Item, Status};
+use goodput_stats::{Audit, Status};
 
 use super::named_level;
-use crate::document::{Block, Cell, Column, Fact, Formats, Look, Section, Table, Tone};
+use crate::audit::checks;
+use crate::document::{Block, Fact, Formats, Section, Table};
 use crate::number::{cell, count};
 use crate::number::{duration, range};
 use crate::sweep::{Latency, on_curve, took};
@@ -27,7 +28,7 @@ pub(crate) fn section(view: &SweepView<'_>) -> Section {
     let title = "Checklist, of the sweep and of the run that its answer rests on".to_owned();
     section
         .with_on(HTML, Block::Heading(title))
-        .with_on(HTML, Block::Table(checklist(&of_sweep(audit, view.summary))))
+        .with_on(HTML, Block::Table(checks(&of_sweep(audit, view.summary))))
 }
 
 fn known(summary: &SweepSummary) -> Vec<Fact> {
@@ -72,33 +73,28 @@ fn known(summary: &SweepSummary) -> Vec<Fact> {
 fn spread(summary: &SweepSummary) -> Option<Block> {
     let points = on_curve(&summary.points);
     let latency = Latency::choose(summary.plan.slo.as_ref(), &points);
-    let row = |(_, runs): &(f64, Vec<&PointSummary>)| {
-        let first = runs.first()?;
-        let p99: Vec<_> =
+    let row = |(_, runs): (f64, Vec<&PointSummary>)| {
+        let p99: Vec<Bounded> =
             runs.iter().filter_map(|point| latency.of(&point.point.figures).p99).collect();
-        if p99.len() < 2 {
-            return None;
-        }
-        let values = || p99.iter().map(|figure| figure.value);
-        let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
-        let mean = values().sum::<f64>() / p99.len() as f64;
-        let each: Vec<String> = p99
-            .iter()
-            .map(|figure| format!("{}{}", cell(figure.value), range(figure.low, figure.high, cell)))
-            .collect();
-        let cells = [
-            named_level(first.point.ask.level),
-            p99.len().to_string(),
-            each.join(", "),
-            format!("±{:.1} %", (high - low) / 2.0 / mean * 100.0),
-        ];
-        Some(cells.map(Cell::from).to_vec())
+        (p99.len() > 1).then_some((runs.first()?.point.ask.level, p99))
     };
-    let rows: Vec<Vec<Cell>> = by_level(&points).iter().filter_map(row).collect();
-    let each = format!("p99 {} of each, ms", latency.name());
-    let columns = ["load", "runs", each.as_str(), "apart"].map(|head| Column::right(head, 0));
     let caption = "How much runs at one load differ";
-    Table::new(caption, caption, columns.into()).with_rows(rows).filled()
+    Table::of(caption, caption, by_level(&points).into_iter().filter_map(row))
+        .right("load", 0, |(level, _)| named_level(*level))
+        .right("runs", 0, |(_, p99)| p99.len().to_string())
+        .right(format!("p99 {} of each, ms", latency.name()), 0, |(_, p99)| {
+            let one = |it: &Bounded| format!("{}{}", cell(it.value), range(it.low, it.high, cell));
+            p99.iter().map(one).collect::<Vec<_>>().join(", ")
+        })
+        .right("apart", 0, |(_, p99)| {
+            let values = || p99.iter().map(|figure| figure.value);
+            let (low, high) =
+                (values().fold(f64::MAX, f64::min), values().fold(f64::MIN, f64::max));
+            let mean = values().sum::<f64>() / p99.len() as f64;
+            format!("±{:.1} %", (high - low) / 2.0 / mean * 100.0)
+        })
+        .table
+        .filled()
 }
 
 /// What a run cannot tell by itself and the sweep around it does: how it goes at other loads, and in
@@ -128,20 +124,4 @@ fn of_sweep(audit: &Audit, summary: &SweepSummary) -> Audit {
     }
     audit.items.sort_by_key(|item| std::cmp::Reverse((item.severity, item.status)));
     audit
-}
-
-fn checklist(audit: &Audit) -> Table {
-    let heads = ["check", "", "what the result says", "what to do"];
-    let row = |item: &Item| {
-        let (tone, advice) = match item.status {
-            Status::Ok => (Tone::Good, ""),
-            Status::Missing | Status::Doubtful => (Tone::Doubt, item.advice.as_str()),
-            Status::Wrong => (Tone::Bad, item.advice.as_str()),
-        };
-        let status = Cell::from(item.status.name()).tone(tone);
-        vec![item.title.clone().into(), status, item.evidence.clone().into(), advice.into()]
-    };
-    let columns = heads.map(|head| Column::left(head, 0)).into();
-    let table = Table::new("Checklist", "Checklist", columns);
-    Table { look: Look::Checklist, ..table.with_rows(audit.items.iter().map(row).collect()) }
 }

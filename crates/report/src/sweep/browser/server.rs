@@ -33,6 +33,9 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
         .collect()
 }
 
+const MEANS: &str =
+    "Means over the window; under way is counted by the client, the rest by the server.";
+
 /// Requests under way, in the batch and in the queue; nothing where the server does not tell.
 fn queue(view: &SweepView<'_>) -> Chart {
     let axis = view.summary.plan.axis;
@@ -51,20 +54,14 @@ fn queue(view: &SweepView<'_>) -> Chart {
         )
     });
     let series = |name: &str, tone, dots| Series::new(name, Shape::Points, tone, dots);
-    Chart {
-        name: "queue-over-load",
-        title: "Requests under way, in the batch, and in the queue".to_owned(),
-        says: last
-            + "Means over the window; under way is counted by the client, the rest by the server.",
-        x: over(axis, &points),
-        y: Axis::linear("requests"),
-        series: vec![
+    Chart::new("queue-over-load", "Requests under way, in the batch, and in the queue")
+        .says(last + MEANS)
+        .over(over(axis, &points), "requests")
+        .series([
             series("under way", 0, under_way),
             series("in the batch", 2, running),
             series("waiting", 1, waiting),
-        ],
-        rules: Vec::new(),
-    }
+        ])
 }
 
 /// Medians over the batch.
@@ -80,16 +77,10 @@ pub(crate) fn batches(summary: &SweepSummary) -> Chart {
         let dots = if all.len() < 2 { Vec::new() } else { all.into_iter().map(dot).collect() };
         Series::new(latency.name(), Shape::Marks, tone, dots)
     };
-    Chart {
-        name: "latency-over-batch",
-        title: "Medians over the server's batch size".to_owned(),
-        says: "What a larger batch costs each request. Each mark is a point of the sweep."
-            .to_owned(),
-        x: Axis::linear("requests in the batch (mean)"),
-        y: Axis::log("ms"),
-        series: vec![series(Latency::Ttft, 0), series(Latency::Tpot, 1)],
-        rules: Vec::new(),
-    }
+    Chart::new("latency-over-batch", "Medians over the server's batch size")
+        .says("What a larger batch costs each request. Each mark is a point of the sweep.")
+        .over("requests in the batch (mean)", Axis::log("ms"))
+        .series([series(Latency::Ttft, 0), series(Latency::Tpot, 1)])
 }
 
 fn energy(summary: &SweepSummary) -> Chart {
@@ -101,21 +92,16 @@ fn energy(summary: &SweepSummary) -> Chart {
         .iter()
         .min_by(|a, b| a.y.total_cmp(&b.y))
         .map_or(String::new(), |least| format!("The least is {}. ", least.note));
-    Chart {
-        name: "energy-over-load",
-        title: "Energy of the GPUs for each output token".to_owned(),
-        says: least + "GPUs alone, not the node around them; idle power is in it.",
-        x: over(axis, &points),
-        y: Axis::linear("joules"),
-        series: vec![Series::new("energy", Shape::Points, 6, dots)],
-        rules: Vec::new(),
-    }
+    Chart::new("energy-over-load", "Energy of the GPUs for each output token")
+        .says(least + "GPUs alone, not the node around them; idle power is in it.")
+        .over(over(axis, &points), "joules")
+        .series([Series::new("energy", Shape::Points, 6, dots)])
 }
 
 /// A figure of the table: its name, and its text for a run that tells.
-type Told = (&'static str, fn(&Summary) -> Option<String>);
+type ServerColumn = (&'static str, fn(&Summary) -> Option<String>);
 
-const TOLD: [Told; 13] = [
+const TOLD: [ServerColumn; 13] = [
     ("batch, mean", |run| level(run, "running", |level| cell(level.mean))),
     ("batch, max", |run| level(run, "running", |level| cell(level.max))),
     ("waiting, mean", |run| level(run, "waiting", |level| cell(level.mean))),
@@ -152,18 +138,19 @@ pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
     points.sort_by(|a, b| a.point.ask.level.value().total_cmp(&b.point.ask.level.value()));
     let runs: Vec<(&PointSummary, &Summary)> =
         points.iter().filter_map(|point| Some((*point, &found(view, point)?.summary))).collect();
-    let is_told = |told: &&Told| runs.iter().any(|(_, run)| told.1(run).is_some());
-    let told: Vec<&Told> = TOLD.iter().filter(is_told).collect();
+    let is_told = |told: &&ServerColumn| runs.iter().any(|(_, run)| told.1(run).is_some());
+    let told: Vec<&ServerColumn> = TOLD.iter().filter(is_told).collect();
     if told.is_empty() {
         return None;
     }
-    let mut columns = vec![Column::left("load", 0)];
-    columns.extend(told.iter().map(|told| Column::right(told.0, 0)));
-    let row = |(point, run): &(&PointSummary, &Summary)| {
-        let mut cells = vec![Cell::from(named_level(point.point.ask.level))];
-        cells.extend(told.iter().map(|told| Cell::number(told.1(run), |text| text)));
-        cells
-    };
     let caption = "What the server and its GPUs said, over the window of each point";
-    Table::new("The server", caption, columns).with_rows(runs.iter().map(row).collect()).filled()
+    Table::of("The server", caption, runs)
+        .left("load", 0, |(point, _)| named_level(point.point.ask.level))
+        .each(
+            told,
+            |(head, _)| Column::right(*head, 0),
+            |(_, run), (_, told)| Cell::number(told(run), |text| text),
+        )
+        .table
+        .filled()
 }

@@ -292,8 +292,8 @@ fn the_checklist_judges_the_sweep() {
     let checklist = |page: &str| page.split("Checklist, of the sweep").nth(1).unwrap().to_owned();
     let row = |check: &str, class: &str, status: &str, evidence: &str, advice: &str| {
         format!(
-            "<th scope=\"row\">{check}</th><td class=\"{class}\">{status}</td><td \
-             class=\"prose\">{evidence}</td><td class=\"prose\">{advice}</td>"
+            "<th scope=\"row\" class=\"\">{check}</th><td class=\"{class}\">{status}</td><td \
+             class=\"\">{evidence}</td><td class=\"\">{advice}</td>"
         )
     };
     let page = checklist(&changed(with_checks));

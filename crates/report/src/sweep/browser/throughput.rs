@@ -5,7 +5,7 @@ use goodput_campaign::sweep::{PointSummary, SweepSummary};
 
 use super::named_level;
 use crate::number::cell;
-use crate::svg::{Axis, Chart, Dot, Series, Shape};
+use crate::svg::{Chart, Dot, Series, Shape};
 use crate::sweep::{Latency, front, level_number, on_curve, per_gpu, unit};
 
 /// The latency that the front is made of.
@@ -55,19 +55,16 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let knee_name = knee.map_or("knee".to_owned(), |knee| {
         format!("knee {} {}", level_number(summary.plan.axis, knee), unit(summary.plan.axis))
     });
-    vec![Chart {
-        name: "throughput-latency",
-        title: format!("Median {} over output tok/s", latency.name()),
-        says,
-        x: Axis::linear("output tok/s of the server"),
-        y: Axis::linear("ms"),
-        series: vec![
-            series("Pareto front", Shape::Points, 0, on_front),
-            series("beaten, or falling behind", Shape::Marks, 5, others),
-            series(&knee_name, Shape::Marks, 3, at_knee),
-        ],
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("throughput-latency", format!("Median {} over output tok/s", latency.name()))
+            .says(says)
+            .over("output tok/s of the server", "ms")
+            .series([
+                series("Pareto front", Shape::Points, 0, on_front),
+                series("beaten, or falling behind", Shape::Marks, 5, others),
+                series(&knee_name, Shape::Marks, 3, at_knee),
+            ]),
+    ]
 }
 
 fn words(summary: &SweepSummary, on_front: &[Dot], latency: Latency) -> String {

@@ -7,7 +7,7 @@ use super::named_level;
 use crate::number::cell;
 use crate::svg::{Axis, Chart, Dot, Series, Shape};
 use crate::sweep::{
-    Pair, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
+    LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
 };
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
@@ -20,16 +20,13 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
         };
         format!("The median goes from {} to {}: ", at(first), at(last))
     });
-    let speed = Chart {
-        name: "user-speed",
-        title: format!("Output tok/s of one user (median) over {}", level_axis(axis, &points).0),
-        says: ends
-            + "output tokens of an answer over the time that it takes. Bars are 95 % intervals.",
-        x: over(axis, &points),
-        y: Axis::linear("tok/s of a user"),
-        series: vec![Series::new("median", Shape::Points, 4, median)],
-        rules: Vec::new(),
-    };
+    let speed = Chart::new(
+        "user-speed",
+        format!("Output tok/s of one user (median) over {}", level_axis(axis, &points).0),
+    )
+    .says(ends + "output tokens of an answer over the time that it takes. Bars are 95 % intervals.")
+    .over(over(axis, &points), "tok/s of a user")
+    .series([Series::new("median", Shape::Points, 4, median)]);
     [speed, against(summary)].into_iter().filter(|chart| !chart.is_empty()).collect()
 }
 
@@ -45,40 +42,34 @@ pub(crate) fn against(summary: &SweepSummary) -> Chart {
         let note = format!("{level}, {} tok/s per user, {} tok/s {per}", cell(user), cell(each));
         Dot::noted(user, each, note)
     };
-    Chart {
-        name: "user-against-gpu",
-        title: format!("Output tok/s {per} over tok/s per user (median)"),
-        says: "Up is cheaper, to the right is faster for each user; each mark is a point of the sweep."
-            .to_owned(),
-        x: Axis::linear("tok/s per user (median)"),
-        y: Axis::linear(format!("output tok/s {per}")),
-        series: vec![Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())],
-        rules: Vec::new(),
-    }
+    Chart::new("user-against-gpu", format!("Output tok/s {per} over tok/s per user (median)"))
+        .says(
+            "Up is cheaper, to the right is faster for each user; each mark is a point of the \
+             sweep.",
+        )
+        .over("tok/s per user (median)", format!("output tok/s {per}"))
+        .series([Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())])
 }
 
 /// The same number under way, made by open and by closed loops.
 pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
     let pairs = pairs(summary);
     let Some(says) = loops(&pairs) else { return Vec::new() };
-    let series = |name: &str, tone, of: fn(&Pair) -> (f64, f64)| {
-        let dot = |pair: &Pair| {
+    let series = |name: &str, tone, of: fn(&LoopTwins) -> (f64, f64)| {
+        let dot = |pair: &LoopTwins| {
             let (x, y) = of(pair);
             Dot::noted(x, y, format!("{} under way, {} ms", cell(x), cell(y)))
         };
         let dots = pairs.iter().map(dot).collect();
         Series::new(name, Shape::Points, tone, dots)
     };
-    vec![Chart {
-        name: "open-and-closed",
-        title: "p99 TTFT over requests under way".to_owned(),
-        says: says + ".",
-        x: Axis::linear("requests under way"),
-        y: Axis::log("ms"),
-        series: vec![
-            series("open loop", 0, |pair| pair.open),
-            series("closed loop", 1, |pair| pair.closed),
-        ],
-        rules: Vec::new(),
-    }]
+    vec![
+        Chart::new("open-and-closed", "p99 TTFT over requests under way")
+            .says(says + ".")
+            .over("requests under way", Axis::log("ms"))
+            .series([
+                series("open loop", 0, |pair| pair.open),
+                series("closed loop", 1, |pair| pair.closed),
+            ]),
+    ]
 }

@@ -1,0 +1,218 @@
+//! From what was typed to a [`CompareRequest`].
+
+use std::path::Path;
+use std::time::Duration;
+
+use goodput_campaign::compare::{Design, Gate, Order, Quantity};
+use goodput_campaign::sweep::Level;
+use goodput_lab::FolderCommands;
+use goodput_lab::compare::gates;
+use goodput_lab::compare::live::{CompareRequest, NamedTargets, TargetSpec, complete, resolve};
+use goodput_lab::sweep::promise;
+use goodput_model::{Extent, GpuPlan, Plan, Rate};
+use goodput_record::{Campaign, CampaignFolder, FolderError};
+
+use crate::args::{CompareArgs, DesignArgs, LoadArgs, OrderName};
+use crate::error::Failed;
+use crate::plan::{self, Flags};
+use crate::printer::Printer;
+
+/// Measured seconds of a run when nothing is said.
+const RUN_S: f64 = 30.0;
+
+/// Blocks after which it may end.
+const LOOKS: [u32; 3] = [6, 8, 12];
+
+/// What was typed.
+pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
+    let targets = resolve(&named(args))?;
+    let mut slo = args.slo.clone();
+    let slo_is_default = args.design.search && slo.slo.is_none() && slo.goodput.is_empty();
+    if slo_is_default {
+        // As `goodput sweep` has it.
+        slo.slo = Some("interactive".to_owned());
+    }
+    let load = load(&args.design);
+    let flags = Flags {
+        target: targets.first().map(|first| first.url.as_str()),
+        load: &load,
+        workload: &args.workload,
+        slo: &slo,
+        endpoint: &args.endpoint,
+        output: &args.output,
+    };
+    let mut plan = plan::of_flags(&flags)?;
+    tell_sides_apart(&mut plan, args, targets.len())?;
+    profile_in_turns(args, args.design.at_once)?;
+    let gates = gates::read(&args.gate.gate, &Printer::new(false))?;
+    gates::check(&gates, &plan, "this comparison")?;
+    if args.design.search {
+        gates::check_search(&gates)?;
+        promise(&mut plan.measure);
+    } else {
+        let all = [&plan.measure.percentiles[..], &gates::percentiles(&gates)].concat();
+        plan.measure.percentiles = plan::percentiles(Some(&all));
+        // Proof that all sides were sent the same.
+        plan.measure.hash_bodies = true;
+    }
+    let request = CompareRequest {
+        schema: CompareRequest::SCHEMA.to_owned(),
+        switch_cmd: args.design.switch_cmd.clone(),
+        anyway: args.gate.anyway,
+        point_s: args.design.duration.map(|time| time.as_secs_f64()),
+        slo_is_default,
+        design: design(args, &targets, gates)?,
+        targets,
+        plan,
+    };
+    request.check()?;
+    Ok(request)
+}
+
+/// What was asked of the comparison in this folder, with what is never saved.
+pub(super) fn resume(
+    path: &Path,
+    args: &CompareArgs,
+) -> Result<(CampaignFolder, CompareRequest), Failed> {
+    let failed = |error: FolderError| {
+        let failed = Failed::usage(error.to_string());
+        match error {
+            FolderError::Locked(_) => failed.hint("wait for it, or stop it"),
+            _ => failed.hint("--resume takes the folder that a comparison printed"),
+        }
+    };
+    if !path.exists() {
+        return Err(Failed::usage(format!("`{}` does not exist", path.display()))
+            .hint("--resume takes the folder that a comparison printed"));
+    }
+    let folder = CampaignFolder::resume(Campaign::Comparison, path).map_err(failed)?;
+    let mut request: CompareRequest = folder.asked().map_err(failed)?;
+    complete(&mut request, &named(args))?;
+    if let Some(first) = request.targets.first() {
+        request.plan.target.url.clone_from(&first.url);
+    }
+    request.check()?;
+    profile_in_turns(args, request.design.at_once)?;
+    plan::complete_headers(&mut request.plan, &args.endpoint)?;
+    plan::check(&request.plan)?;
+    Ok((folder, request))
+}
+
+/// What the folder at `path` would run.
+pub(super) fn commands(
+    request: &CompareRequest,
+    path: &Path,
+    args: &CompareArgs,
+) -> Result<FolderCommands, Failed> {
+    let flag = |command: &Option<String>| -> Vec<_> {
+        command.iter().map(|text| ("--switch-cmd", text.clone())).collect()
+    };
+    let typed = flag(&args.design.switch_cmd);
+    FolderCommands::new(path, flag(&request.switch_cmd), &typed, args.allow_commands)
+}
+
+/// Who is compared.
+fn named(args: &CompareArgs) -> NamedTargets<'_> {
+    NamedTargets {
+        list: args.list.as_deref(),
+        typed: &args.targets,
+        reference: args.reference.as_deref(),
+        with_itself: args.aa,
+        gpus: &args.gate.gpus,
+        prices: &args.gate.price_per_gpu_hour,
+    }
+}
+
+/// Load flags as `run` has them; the rate stands for the levels to come.
+fn load(args: &DesignArgs) -> LoadArgs {
+    LoadArgs {
+        rate: Some(Rate::PerSecond(1.0)),
+        arrivals: args.arrivals,
+        schedule: None,
+        idle: None,
+        burstiness: None,
+        max_concurrency: None,
+        concurrency: None,
+        think_time: Duration::ZERO,
+        duration: args.duration,
+        num_requests: None,
+        until: None,
+        min_duration: None,
+        warmup: Extent::Time(args.warmup),
+        cooldown: Duration::ZERO,
+        drain: args.drain,
+        client: args.client.clone(),
+    }
+}
+
+/// What is seen of the servers must be of one of them.
+fn tell_sides_apart(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Result<(), Failed> {
+    let are_several = targets > 1 && args.design.switch_cmd.is_none();
+    if are_several && !plan.observe.metrics_urls.is_empty() {
+        return Err(Failed::usage("--metrics-url does not say whose page it is")
+            .hint("leave it out: of each target the page beside its API is read"));
+    }
+    if are_several && matches!(plan.observe.gpu, GpuPlan::Exporters(_)) {
+        return Err(Failed::usage("--gpu does not say whose GPUs these are")
+            .hint("measure each target by itself with `goodput run`, or use --switch-cmd"));
+    }
+    if args.design.at_once {
+        if args.endpoint.observe.gpu.as_ref().is_some_and(|gpu| *gpu != GpuPlan::Off) {
+            return Err(Failed::usage("with --at-once nobody knows for whom a GPU works")
+                .hint("leave --gpu out, or measure one after the other"));
+        }
+        plan.observe.gpu = GpuPlan::Off;
+    }
+    Ok(())
+}
+
+/// A profiler that writes out what it saw would slow what is measured beside it.
+fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
+    if args.endpoint.beside.profile && at_once {
+        return Err(Failed::usage("--profile does not go with --at-once")
+            .hint("leave one of them out: in turns, no side's profiler slows another's run"));
+    }
+    Ok(())
+}
+
+fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Result<Design, Failed> {
+    let DesignArgs { blocks, no_early_end, .. } = args.design;
+    let early = LOOKS.into_iter().filter(|look| *look < blocks && !no_early_end);
+    Ok(Design {
+        sides: targets.iter().map(|one| one.name.clone()).collect(),
+        quantity: if args.design.search { Quantity::Goodput } else { Quantity::Runs },
+        levels: levels(&args.design)?,
+        looks: early.chain([blocks]).collect(),
+        order: match args.design.order {
+            OrderName::Abba => Order::Abba,
+            OrderName::Random => Order::Random,
+        },
+        at_once: args.design.at_once,
+        run_s: args.design.duration.map_or(RUN_S, |time| time.as_secs_f64()),
+        burn_in_s: args.design.warmup.as_secs_f64(),
+        settle_s: args.design.settle.as_secs_f64(),
+        seed: args.design.client.seed,
+        margin: args.gate.margin,
+        gates,
+        same_target: args.aa,
+        ..Design::default()
+    })
+}
+
+/// Ascending, each once; empty where it is to be found.
+fn levels(args: &DesignArgs) -> Result<Vec<Level>, Failed> {
+    let mut levels: Vec<Level> = args.concurrency.iter().copied().map(Level::Users).collect();
+    for rate in &args.rate {
+        let Rate::PerSecond(rate) = rate else {
+            return Err(Failed::usage("a comparison has no rate without end")
+                .hint("--concurrency 64 loads a server as far as 64 users do"));
+        };
+        levels.push(Level::Rate(*rate));
+    }
+    levels.sort_by(|a, b| a.value().total_cmp(&b.value()));
+    levels.dedup();
+    Ok(levels)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! `goodput report`: from a path to its artifact, its numbers, a document, a format, and a file or the
+//! terminal.
+
+mod charts;
+mod export;
+mod kept;
+mod write;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use goodput_exchange::FileShape;
+use goodput_lab::hooks;
+use goodput_lab::results::{self, ResultDetails, SavedResult};
+use goodput_record::Artifact;
+use goodput_report::PageFormat;
+
+pub(crate) use export::converted;
+pub(crate) use goodput_lab::saved::json;
+pub(crate) use kept::{PAGE, keep_comparison, keep_repeats, keep_run, keep_sweep, keep_sweeps};
+pub(crate) use write::replace;
+
+use crate::args::{Format, ReportArgs};
+use crate::error::{Failed, exit};
+use crate::output;
+use crate::printer::Printer;
+
+/// Runs the verb.
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
+    let artifact = results::open(&args.folder)?;
+    let to = args.output.as_deref();
+    let shape = |shape| export::one_file(&artifact, shape, args.detailed, to);
+    match if args.json { Format::Json } else { args.format } {
+        Format::Json => write::text(to, &json(&numbers(&artifact)?))?,
+        Format::Text if to.is_none() => output::page(&page(&artifact, PageFormat::Text)?)?,
+        Format::Text => write::text(to, &page(&artifact, PageFormat::Text)?)?,
+        Format::Markdown => write::text(to, &page(&artifact, PageFormat::Markdown)?)?,
+        Format::Junit => write::text(to, &page(&artifact, PageFormat::Junit)?)?,
+        Format::Html => write::text(to, &page(&artifact, PageFormat::Html)?)?,
+        Format::Svg => charts::write(&artifact, to)?,
+        Format::Parquet => export::tables(&artifact, args.detailed, to)?,
+        Format::Csv => shape(FileShape::Csv)?,
+        Format::Vllm => shape(FileShape::Vllm)?,
+        Format::Sglang => shape(FileShape::Sglang)?,
+        Format::Aiperf => shape(FileShape::Aiperf)?,
+    }
+    if let (Some(to), false) = (&args.traces, matches!(artifact, Artifact::File(_))) {
+        hooks::export_saved(&args.folder, to, &Printer::new(false))?;
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// The page of whatever lies in a folder, for a browser.
+pub(crate) fn browser_page(folder: &Path) -> Result<String, Failed> {
+    page(&results::open(folder)?, PageFormat::Html)
+}
+
+fn numbers(artifact: &Artifact) -> Result<SavedResult, Failed> {
+    results::read(artifact, &Printer::new(false))
+}
+
+fn page(artifact: &Artifact, format: PageFormat) -> Result<String, Failed> {
+    if matches!((artifact, format), (Artifact::File(_), PageFormat::Junit | PageFormat::Html)) {
+        return Err(no_page());
+    }
+    let result = numbers(artifact)?;
+    let details = match format {
+        PageFormat::Html => results::details(artifact, &result, &Printer::new(false))?,
+        _ => ResultDetails::None,
+    };
+    goodput_report::page(&result, &details, format).ok_or_else(no_page)
+}
+
+fn no_page() -> Failed {
+    Failed::usage("of a file of another tool there is no page of that kind")
+        .hint("text, json and markdown go with files; the others need a run's folder")
+}

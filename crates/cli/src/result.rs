@@ -1,0 +1,58 @@
+//! Where a result is kept, and how it is printed.
+
+use std::path::{Path, PathBuf};
+
+use goodput_lab::host;
+use goodput_model::Plan;
+use goodput_record::CampaignFolder;
+
+use crate::args::OutputArgs;
+use crate::error::Failed;
+use crate::{output, report};
+
+/// `--out`, or a name under `runs/` that is still free.
+pub(crate) fn folder_path(out: Option<&Path>, plan: &Plan, verb: &str) -> PathBuf {
+    named_folder(out, &format!("{}-{verb}", plan.workload.name))
+}
+
+/// The same for results that are not of a plan: the name begins with the time.
+pub(crate) fn named_folder(out: Option<&Path>, name: &str) -> PathBuf {
+    if let Some(out) = out {
+        return out.to_owned();
+    }
+    let name = format!("{}-{name}", host::timestamp().replace(':', "-"));
+    let first = Path::new("runs").join(&name);
+    let mut others = (2..1000).map(|n| Path::new("runs").join(format!("{name}-{n}")));
+    if first.exists() { others.find(|path| !path.exists()).unwrap_or(first) } else { first }
+}
+
+/// Prints the result, and where it is kept: nowhere, where the path is empty.
+pub(crate) fn show(
+    args: &OutputArgs,
+    path: &Path,
+    json: &str,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failed> {
+    if args.json {
+        output::data(json.as_bytes())?;
+    } else if !args.quiet {
+        output::page(&text())?;
+    }
+    if !args.quiet && !path.as_os_str().is_empty() {
+        show_folder(path);
+    }
+    Ok(())
+}
+
+/// Says where a result is kept.
+pub(crate) fn show_folder(path: &Path) {
+    output::note(&format!("\nrun folder: {}", shown(path)));
+    let pages = [CampaignFolder::REPORT, report::PAGE].map(|name| path.join(name));
+    for page in pages.into_iter().filter(|page| page.is_file()) {
+        output::note(&format!("report: {}", shown(&page)));
+    }
+}
+
+fn shown(path: &Path) -> String {
+    goodput_report::plain(&path.display().to_string())
+}

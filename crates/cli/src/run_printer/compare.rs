@@ -1,0 +1,45 @@
+//! What is seen while a comparison goes on: what the blocks say so far on a screen of its own; elsewhere
+//! a line for each.
+
+use goodput_campaign::compare::{CompareState, Comparison, Quantity};
+use goodput_lab::CompareProgress;
+
+use super::RunPrinter;
+use crate::report;
+use crate::screen::Progress;
+
+impl RunPrinter {
+    pub(super) fn show_comparison(&self, progress: &CompareProgress<'_>) {
+        match *progress {
+            CompareProgress::Saved(folder, comparison) => {
+                self.warn_of(folder.write_report(&goodput_report::compare_text(comparison)));
+                if comparison.comparison.state != CompareState::Unfinished {
+                    report::keep_comparison(folder.path(), comparison);
+                }
+            }
+            CompareProgress::Blocks { comparison, left_s, is_new } => {
+                self.show_blocks(comparison, left_s, is_new);
+            }
+            _ if self.notes.quiet => {}
+            CompareProgress::Floor(floor) => self.say(&goodput_report::compare_floor(floor)),
+            CompareProgress::Estimated { design, next_look_s, most_s } => {
+                self.say(&goodput_report::compare_before(design, next_look_s, most_s));
+            }
+            CompareProgress::TargetFailed(failed) => {
+                self.say(&format!("warning: {}", failed.lines()));
+            }
+        }
+    }
+
+    fn show_blocks(&self, comparison: &Comparison, left_s: f64, is_new: bool) {
+        // The screen of a search shows its curve.
+        let is_search = comparison.design.quantity == Quantity::Goodput;
+        match self.progress.get().and_then(Progress::screen).filter(|_| !is_search) {
+            Some(screen) => screen.compare(comparison, left_s),
+            None if is_new && !self.notes.quiet => {
+                self.say(&goodput_report::compare_step(comparison, left_s));
+            }
+            None => {}
+        }
+    }
+}

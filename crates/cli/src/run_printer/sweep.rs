@@ -1,0 +1,84 @@
+//! What is seen while a sweep goes on: the growing curve on a screen of its own, or drawn anew after
+//! each point; elsewhere a line for each.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use goodput_campaign::sweep::SweepState;
+use goodput_lab::{SweepProgress, SweepView};
+use goodput_record::FolderError;
+
+use super::RunPrinter;
+use crate::screen::Progress;
+use crate::{output, report};
+
+/// Lines of what was drawn last, to be drawn over.
+#[derive(Debug, Default)]
+pub(super) struct Drawn(AtomicUsize);
+
+impl Drawn {
+    /// Something stands below it now: it is not drawn over any more.
+    pub(super) fn leave(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn draw(&self, block: &str) {
+        let up = self.0.swap(block.lines().count(), Ordering::Relaxed);
+        let mut err = std::io::stderr().lock();
+        // A terminal that went away must not end the sweep.
+        let _ =
+            if up > 0 { write!(err, "\r\x1b[{up}A\x1b[J{block}") } else { write!(err, "{block}") };
+        let _ = err.flush();
+    }
+}
+
+impl RunPrinter {
+    pub(super) fn show_sweep(&self, progress: &SweepProgress<'_>) {
+        match *progress {
+            SweepProgress::ConfigurationFailed(failed) => {
+                self.say(&format!("warning: {}", failed.lines()));
+            }
+            SweepProgress::Saved(folder, summary) => {
+                self.warn_of(folder.write_report(&goodput_report::sweep_text(summary)));
+                if summary.sweep.state != SweepState::Unfinished {
+                    report::keep_sweep(folder.path(), summary);
+                }
+            }
+            SweepProgress::AllSaved(folder, sweeps) => {
+                self.warn_of(folder.write_report(&goodput_report::sweeps_text(sweeps)));
+            }
+            SweepProgress::Configuration { number, of, name } if !self.notes.quiet => {
+                let name = goodput_report::plain(name);
+                self.say(&format!("\nconfiguration {number} of {of}: {name}"));
+            }
+            SweepProgress::Estimated(estimate) if !self.notes.quiet => {
+                output::note(&goodput_report::sweep_before(estimate));
+            }
+            SweepProgress::Points(view) => self.show_points(&view),
+            SweepProgress::Configuration { .. } | SweepProgress::Estimated(_) => {}
+        }
+    }
+
+    fn show_points(&self, view: &SweepView<'_>) {
+        let SweepView { plan, points, answer, left, is_new } = *view;
+        match (self.progress.get(), points.last().filter(|_| is_new)) {
+            (Some(Progress::Screen(screen)), _) => screen.sweep(points, plan, answer, left),
+            (Some(Progress::Lines), Some(last)) => {
+                let of = left.map(|left| last.point.ask.number + left.points);
+                output::note(&goodput_report::sweep_step(last, of));
+            }
+            (Some(Progress::Line), Some(_)) => {
+                let left_s = left.map(|left| left.seconds);
+                self.drawn.draw(&goodput_report::sweep_live(points, plan, answer, left_s));
+            }
+            _ => {}
+        }
+    }
+
+    /// A page that could not be written must not end what it is about.
+    pub(super) fn warn_of(&self, outcome: Result<(), FolderError>) {
+        if let Err(error) = outcome {
+            self.say(&format!("warning: {error}"));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! [`Setup`]: a lab whose observer is this terminal.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use goodput_lab::Lab;
+use goodput_lab::hooks::Hooks;
+
+use crate::args::{EndpointArgs, OutputArgs};
+use crate::error::Failed;
+use crate::run_printer::RunPrinter;
+use crate::screen::Progress;
+use crate::{listen, signals};
+
+/// A lab whose observer is this terminal.
+pub(crate) struct Setup {
+    /// Neither progress nor notes.
+    pub(crate) quiet: bool,
+    pub(crate) lab: Lab,
+    printer: Arc<RunPrinter>,
+}
+
+impl Deref for Setup {
+    type Target = Lab;
+
+    fn deref(&self) -> &Lab {
+        &self.lab
+    }
+}
+
+impl Setup {
+    /// Ready to run.
+    pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
+        let printer = Arc::new(RunPrinter::new(quiet));
+        let lab = Lab::new(printer.clone(), signals::interrupt());
+        Self { quiet, lab: Lab { may_ask, ..lab }, printer }
+    }
+
+    /// The same, with progress shown as it was asked for.
+    pub(crate) fn showing(self, args: &OutputArgs, verb: &'static str) -> Self {
+        let progress = Progress::of(args.screen, self.quiet, verb, &self.lab.interrupt);
+        let _ = self.printer.progress.set(progress);
+        self
+    }
+
+    /// The same, with what happens around every run.
+    pub(crate) fn hooked(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
+        let args = &args.beside;
+        let (before, after) = (args.before_cmd.clone(), args.after_cmd.clone());
+        self.lab.hooks = Hooks::new(before, after, args.profile, args.traces.as_deref())?;
+        Ok(self)
+    }
+
+    /// The same, shown while it goes on, where that was asked for. A dry run is not.
+    pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
+        if let Some(address) = args.beside.metrics_listen {
+            let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,131 @@
+//! `goodput workload`: traffic that is looked at, written and converted, but not sent.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use goodput_dataset::{Kind, Target, kind_of};
+use goodput_lab::convert::{FileEntries, unknown, write};
+use goodput_lab::dataset_failed;
+use goodput_lab::hub::{self, Hub};
+use goodput_lab::preview::{self, BuiltWorkload};
+use goodput_model::{Keep, Plan};
+use goodput_report::plain;
+use goodput_stats::WorkloadView;
+use goodput_workload::Setting;
+
+use crate::args::{
+    AmountArgs, ConvertArgs, MakeArgs, ReplayName, SampleArgs, ShowArgs, WorkloadArgs, WorkloadVerb,
+};
+use crate::error::{Failed, exit};
+use crate::printer::Printer;
+use crate::{output, plan};
+
+/// Runs the verb.
+pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
+    match verb {
+        WorkloadVerb::Show(args) => show(args)?,
+        WorkloadVerb::Make(args) => make(args)?,
+        WorkloadVerb::Convert(args) => convert(args)?,
+        WorkloadVerb::Sample(args) => sample(args)?,
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// `goodput run --dry-run`
+pub(crate) fn dry_run(plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
+    let view = preview::dry_run(plan, hub)?;
+    output::note("nothing is sent: this is what would be");
+    print(&view, json)?;
+    Ok(ExitCode::from(exit::OK))
+}
+
+fn show(args: &ShowArgs) -> Result<(), Failed> {
+    let mut described = args.workload.clone();
+    if let Some(file) = &args.file {
+        describe(&mut described, file)?;
+    }
+    let built = build(&described, &args.amount)?;
+    print(&built.preview(args.amount.num_requests), args.json)
+}
+
+/// Prints the first requests of a workload, as a page or as JSON.
+fn print(view: &WorkloadView, json: bool) -> Result<(), Failed> {
+    if json {
+        let page = serde_json::to_string_pretty(view)
+            .map_err(|error| Failed::internal(error.to_string()))?;
+        return output::data((page + "\n").as_bytes());
+    }
+    output::page(&goodput_report::workload_text(view))
+}
+
+/// Says in flags what a file is.
+fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
+    let path = Path::new(file);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        file.clone_into(&mut args.workload);
+        return Ok(());
+    }
+    if file.starts_with(hub::PREFIX) {
+        args.data.dataset = Some(file.to_owned());
+        return Ok(());
+    }
+    if args.trace.trace_format.is_some() {
+        args.trace.trace = Some(file.to_owned());
+        return Ok(());
+    }
+    match kind_of(path).map_err(|error| dataset_failed(&error))? {
+        Kind::Frozen => file.clone_into(&mut args.workload),
+        Kind::Trace => args.trace.trace = Some(file.to_owned()),
+        Kind::Dataset => args.data.dataset = Some(file.to_owned()),
+    }
+    Ok(())
+}
+
+/// The workload that the flags describe.
+fn build(args: &WorkloadArgs, amount: &AmountArgs) -> Result<BuiltWorkload, Failed> {
+    let plan = plan::workload(args)?;
+    let keep = match args.trace.replay {
+        ReplayName::Timestamps => Keep::Timestamps,
+        ReplayName::ThinkTimes => Keep::ThinkTimes,
+    };
+    let setting = Setting {
+        seed: amount.seed,
+        keep,
+        time_scale: args.trace.time_scale,
+        requests: amount.num_requests,
+    };
+    BuiltWorkload::new(plan, setting, &Hub::new(Arc::new(Printer::new(false))))
+}
+
+fn make(args: &MakeArgs) -> Result<(), Failed> {
+    let built = build(&args.workload, &args.amount)?;
+    let AmountArgs { seed, num_requests, .. } = args.amount;
+    let header = built.freeze(&args.output, seed, num_requests)?;
+    let workload = &built.workload;
+    for note in workload.notes().iter().chain(&workload.repeats(header.sessions)) {
+        output::note(&plain(&format!("note: {note}")));
+    }
+    output::note(&plain(&format!(
+        "{}: {} requests in {} sessions, sha256 {}",
+        args.output.display(),
+        header.requests,
+        header.sessions,
+        header.sha256
+    )));
+    Ok(())
+}
+
+fn convert(args: &ConvertArgs) -> Result<(), Failed> {
+    let to: Target = args.to.parse().map_err(|error| unknown(&error))?;
+    let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
+    let entries = FileEntries { form, skip_invalid, log: args.log.plan() };
+    write(&entries.all(&args.file)?, to, &args.output, &Printer::new(false))
+}
+
+fn sample(args: &SampleArgs) -> Result<(), Failed> {
+    let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
+    let entries = FileEntries { form, skip_invalid, ..FileEntries::default() };
+    let loaded = entries.sample(&args.file, args.count, args.seed)?;
+    write(&loaded, Target::Messages, &args.output, &Printer::new(false))
+}

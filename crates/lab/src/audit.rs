@@ -1,0 +1,62 @@
+//! How far to believe what lies at a path, whoever wrote it.
+
+use std::path::Path;
+
+use goodput_exchange::UNDERSTOOD;
+use goodput_record::{Artifact, FolderError, RunFolder};
+use goodput_stats::{Audit, audit_run};
+
+use crate::error::Failed;
+use crate::results::{self, SavedResult};
+use crate::saved::summarise;
+
+/// The audits of the results at a path: of a run of ours, of each run of several, of each run in a file of
+/// another tool. What cannot be read does not keep the others from being judged.
+pub fn audit(path: &Path) -> Vec<Result<Audit, Failed>> {
+    match Artifact::open(path) {
+        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![of_run(&folder, path)],
+        Ok(Artifact::File(file)) => of_file(&file),
+        Ok(
+            artifact @ (Artifact::Repeats(_)
+            | Artifact::Sweep(_)
+            | Artifact::Sweeps(_)
+            | Artifact::Comparison(_)),
+        ) => artifact.parts().iter().flat_map(|part| audit(part)).collect(),
+        // A pair of a shadow is not a run, and numbers without logs are not one of a folder.
+        Ok(Artifact::Shadow(_) | Artifact::Summary(_)) => {
+            vec![RunFolder::open(path).map_err(unreadable).and_then(|run| of_run(&run, path))]
+        }
+        Err(error) if path.is_dir() => vec![Err(unreadable(error))],
+        // Its reader says what is wrong with a file.
+        Err(_) => of_file(path),
+    }
+}
+
+fn of_run(folder: &RunFolder, path: &Path) -> Result<Audit, Failed> {
+    let plan = folder.plan().map_err(unreadable)?;
+    let manifest = folder.manifest().map_err(unreadable)?;
+    let summary = summarise(folder, &plan, &manifest, 0)?;
+    Ok(Audit { subject: path.display().to_string(), ..audit_run(&summary, Some(&plan)) })
+}
+
+fn of_file(path: &Path) -> Vec<Result<Audit, Failed>> {
+    match results::read_file(path) {
+        Ok(SavedResult::Reported(results)) => {
+            results.into_iter().map(|run| Ok(run.audit)).collect()
+        }
+        Ok(SavedResult::Run(summary)) => {
+            let subject = path.display().to_string();
+            vec![Ok(Audit { subject, ..audit_run(&summary, None) })]
+        }
+        Ok(_) => Vec::new(),
+        Err(failed) => vec![Err(failed)],
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn unreadable(error: FolderError) -> Failed {
+    Failed::usage(error.to_string()).hint(format!(
+        "a run folder holds plan.toml, manifest.json and requests.log; of other tools name the file: \
+         {UNDERSTOOD}"
+    ))
+}

@@ -1,0 +1,65 @@
+//! Capacity plans: what one replica carries, the load over time, and the engine model played at its rates.
+
+mod basis;
+mod simulation;
+mod traffic;
+
+pub use basis::CapacityBasis;
+pub use traffic::Load;
+
+use goodput_campaign::capacity::{
+    Capacity, Note, NoteKind, Refused, Sizes, expected, over_traffic,
+};
+
+use crate::error::Failed;
+use crate::events::Observer;
+use simulation::simulate;
+
+/// Says why there is no plan.
+pub fn refused(refused: Refused) -> Failed {
+    let failed = Failed::usage(refused.what);
+    match refused.hint {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+/// Holds this load against the replicas of the plan. Without lengths of prompts and answers nothing is
+/// simulated.
+pub fn add_traffic(
+    capacity: &mut Capacity,
+    load: &Load,
+    sizes: Option<Sizes>,
+    observer: &dyn Observer,
+) {
+    let basis = capacity.basis.clone();
+    let replicas = capacity.question.replicas.unwrap_or(capacity.fleets.with_headroom.replicas);
+    let here = expected(&basis.levels, basis.confirmed_rps, "confirmed");
+    let simulation = simulate(&basis, &load.traffic, replicas, sizes.as_ref(), observer);
+    let mut note = |kind, text: &str| capacity.notes.push(Note::new(kind, text));
+    if simulation.refused.is_none() {
+        note(
+            NoteKind::Assumed,
+            "each replica sees its even share of the traffic, picked at random: Poisson arrivals",
+        );
+        note(
+            NoteKind::Assumed,
+            "the model has no limit of memory, no prefix cache and no refusals beyond what they do \
+             to the measured step times",
+        );
+        if sizes.is_some_and(|sizes| sizes.is_assumed) {
+            note(
+                NoteKind::Assumed,
+                "lengths spread as in the presets: the logs of the run are not there to tell",
+            );
+        }
+    }
+    if let Some(text) = load.other_mix(&here) {
+        note(NoteKind::Extrapolated, &text);
+    }
+    for text in &load.notes {
+        note(NoteKind::Doubt, text);
+    }
+    let plan = over_traffic(&basis, &capacity.question, &load.traffic, replicas, simulation);
+    capacity.traffic = Some(plan);
+}

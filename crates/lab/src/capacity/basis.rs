@@ -1,0 +1,229 @@
+//! What one replica carries, read from a run or a sweep.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use goodput_campaign::capacity::{
+    Basis, Expected, FanOut, Measured, Refused, Sizes, fan_out_shares,
+};
+use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
+use goodput_model::{Phase, RequestRecord};
+use goodput_record::{Artifact, FolderError, RunFolder};
+use goodput_stats::{Metric, Summary};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::refused;
+use crate::error::Failed;
+use crate::saved::summarise;
+
+const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
+                    that kept its SLO; or a figure with --goodput-rps";
+
+/// What one replica carries, and where that was measured.
+pub struct CapacityBasis {
+    /// The figures.
+    pub basis: Basis,
+    /// The folder that the points' folders lie in.
+    root: Option<PathBuf>,
+}
+
+impl CapacityBasis {
+    /// A figure from elsewhere.
+    pub fn given(goodput_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Failed> {
+        let basis = Basis::given(goodput_rps, rejected_rps).map_err(refused)?;
+        Ok(Self { basis, root: None })
+    }
+
+    /// No path was named.
+    pub fn missing() -> Failed {
+        Failed::usage("no run").hint(HINT)
+    }
+
+    /// From the numbers as they were written last; of several configurations from that with the `wanted`
+    /// values, or from the best.
+    pub fn read(path: &Path, wanted: &[(String, String)]) -> Result<Self, Failed> {
+        let (artifact, file) = match Artifact::open(path) {
+            Ok(artifact) => {
+                let file = artifact.summary_path();
+                (Some(artifact), file)
+            }
+            Err(error) if path.is_dir() => return Err(unreadable(error)),
+            // Its reader says what is wrong with a file.
+            Err(_) => (None, path.to_owned()),
+        };
+        let root = file.parent().map(Path::to_owned);
+        let (basis, root) = match artifact {
+            // A run that was killed has a log all the same.
+            Some(artifact) if !file.exists() => (of_run(&log_of(artifact.path())?)?, root),
+            _ => of_file(&file, root, wanted)?,
+        };
+        let basis = Basis { path: path.display().to_string(), ..basis };
+        Ok(Self { basis, root })
+    }
+
+    /// Lengths of prompts and answers: of the log nearest to the confirmed rate, or assumed.
+    pub fn sizes(&self, here: &Expected) -> Option<Sizes> {
+        let seen = self.nearest().and_then(|folder| {
+            let pairs: Vec<(u32, u32)> = folder.records().ok()?.filter_map(|r| pair(&r)).collect();
+            Sizes::seen(&pairs, format!("{} requests of the log", pairs.len()))
+        });
+        let assumed = || Sizes::assumed(here.input_tokens?, here.output_tokens?);
+        seen.or_else(assumed)
+    }
+
+    /// From the log nearest to the confirmed rate, with just the percentiles that are needed.
+    pub fn fan_out(&self, calls: u32) -> Option<FanOut> {
+        let folder = self.nearest()?;
+        let (mut plan, manifest) = (folder.plan().ok()?, folder.manifest().ok()?);
+        let shares = fan_out_shares(calls);
+        plan.measure.percentiles = [0.5, 0.99].iter().chain(&shares).map(|q| q * 100.0).collect();
+        let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
+        let known = |name: &str| summary.metrics.get(name).map(known).unwrap_or_default();
+        let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
+        Some(FanOut::of(calls, self.basis.confirmed_rps, &all))
+    }
+
+    /// The run nearest to the confirmed rate, if its folder is there.
+    fn nearest(&self) -> Option<RunFolder> {
+        let root = self.root.as_deref()?;
+        let distance = |level: &&Measured| (level.rps / self.basis.confirmed_rps).ln().abs();
+        let nearest =
+            self.basis.levels.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+        let folder = Path::new(&nearest.folder);
+        // The name comes from a file: nothing outside of the sweep is opened.
+        let is_inside = folder.components().all(|part| matches!(part, Component::Normal(_)));
+        is_inside.then(|| RunFolder::open(&root.join(folder)).ok()).flatten()
+    }
+}
+
+/// Percentiles that enough samples carry, ascending.
+fn known(metric: &Metric) -> Vec<(f64, f64)> {
+    let mut known: Vec<(f64, f64)> = metric
+        .percentiles
+        .iter()
+        .filter(|(_, found)| found.quality.has_interval())
+        .filter_map(|(percent, found)| Some((percent.parse::<f64>().ok()? / 100.0, found.value?)))
+        .collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    known
+}
+
+fn pair(record: &RequestRecord) -> Option<(u32, u32)> {
+    if record.phase != Phase::Measured || !record.is_ok() {
+        return None;
+    }
+    let input = record.exchange.input_tokens.map_or(record.planned.input_tokens, |count| count.n);
+    let output = record.exchange.output_tokens.map(|count| count.n);
+    Some((input, output.or(record.planned.output_tokens)?))
+}
+
+fn of_run(summary: &Summary) -> Result<Basis, Failed> {
+    Basis::of_run(summary).map_err(refused)
+}
+
+fn of_sweep(summary: &SweepSummary) -> Result<Basis, Failed> {
+    Basis::of_sweep(summary).map_err(refused)
+}
+
+fn log_of(path: &Path) -> Result<Summary, Failed> {
+    let folder = RunFolder::open(path).map_err(unreadable)?;
+    let plan = folder.plan().map_err(unreadable)?;
+    let manifest = folder.manifest().map_err(unreadable)?;
+    summarise(&folder, &plan, &manifest, 0)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn unreadable(error: FolderError) -> Failed {
+    Failed::usage(error.to_string()).hint(HINT)
+}
+
+type WithRoot = (Basis, Option<PathBuf>);
+
+/// By the schema that a file names.
+fn of_file(
+    file: &Path,
+    root: Option<PathBuf>,
+    wanted: &[(String, String)],
+) -> Result<WithRoot, Failed> {
+    let shown = file.display();
+    let unreadable = |error: std::io::Error| {
+        Failed::usage(format!("`{shown}` cannot be read: {error}")).hint(HINT)
+    };
+    let bytes = goodput_files::read(file, goodput_files::MOST_SUMMARY).map_err(unreadable)?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        Failed::usage(format!("`{shown}` is no JSON: {error}"))
+            .hint("was it cut off? `goodput report` makes a run's summary anew from its log")
+    })?;
+    let schema = value.get("schema").and_then(Value::as_str).unwrap_or("").to_owned();
+    if !wanted.is_empty() && schema != Sweeps::SCHEMA {
+        return Err(Failed::usage(format!("`{shown}` does not hold several configurations"))
+            .hint("leave --configuration out"));
+    }
+    match schema.as_str() {
+        SweepSummary::SCHEMA => Ok((of_sweep(&typed(value, file)?)?, root)),
+        Summary::SCHEMA => Ok((of_run(&typed(value, file)?)?, root)),
+        Sweeps::SCHEMA => of_sweeps(&typed(value, file)?, root, wanted),
+        "" => Err(Failed::usage(format!("`{shown}` is no summary of ours: it names no schema"))
+            .hint(HINT)),
+        other => {
+            let other: String = other.chars().take(60).collect();
+            Err(Failed::usage(format!("`{shown}` holds `{other}`, which no plan can rest on"))
+                .hint(HINT))
+        }
+    }
+}
+
+fn typed<T: DeserializeOwned>(value: Value, file: &Path) -> Result<T, Failed> {
+    serde_json::from_value(value).map_err(|error| {
+        Failed::usage(format!("`{}` cannot be used: {error}", file.display()))
+            .hint("it was written by another version of goodput, or by hand")
+    })
+}
+
+/// The best configuration, or the one that was asked for.
+fn of_sweeps(
+    sweeps: &Sweeps,
+    root: Option<PathBuf>,
+    wanted: &[(String, String)],
+) -> Result<WithRoot, Failed> {
+    let names = || {
+        let all: Vec<String> = sweeps.configurations.iter().map(|one| named(&one.values)).collect();
+        format!("there are: {}", all.join("; "))
+    };
+    let has = |one: &&Configuration| {
+        wanted.iter().all(|(name, value)| one.values.get(name) == Some(value))
+    };
+    let found = if wanted.is_empty() {
+        sweeps.best.and_then(|best| sweeps.configurations.get(best)).ok_or_else(|| {
+            Failed::usage("no configuration is the best one: none has an answer")
+                .hint(format!("choose one with --configuration; {}", names()))
+        })?
+    } else {
+        let mut all = sweeps.configurations.iter().filter(has);
+        match (all.next(), all.next()) {
+            (Some(one), None) => one,
+            (None, _) => {
+                return Err(Failed::usage("there is no such configuration").hint(names()));
+            }
+            (Some(_), Some(_)) => {
+                return Err(Failed::usage("several configurations have these values").hint(names()));
+            }
+        }
+    };
+    let Some(sweep) = &found.sweep else {
+        let because = found.failed.as_deref().unwrap_or("it was not measured");
+        let what = format!("the configuration {} has no sweep: {because}", named(&found.values));
+        return Err(refused(Refused::new(what).hint(names())));
+    };
+    let mut basis = of_sweep(sweep)?;
+    basis.about = format!("{} · {}", basis.about, named(&found.values));
+    let inside = Path::new(&found.folder);
+    let is_inside = inside.components().all(|part| matches!(part, Component::Normal(_)));
+    Ok((basis, root.filter(|_| is_inside).map(|root| root.join(inside))))
+}
+
+fn named(values: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.join(" ")
+}

@@ -1,0 +1,112 @@
+//! Reading the load over time.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use goodput_campaign::capacity::{Expected, Refused, Traffic};
+use goodput_dataset::{Entry, TraceOptions, load_numbers, load_trace};
+use goodput_model::Nanos;
+
+use super::refused;
+use crate::error::{Failed, dataset_failed};
+
+const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp in \
+                    each line (ours, Mooncake, BurstGPT, Azure)";
+
+/// A load over time, and what is known of its requests.
+pub struct Load {
+    /// Rates over time.
+    pub traffic: Traffic,
+    /// Tokens of a prompt and of an answer, where the file says.
+    tokens: Option<(f64, f64)>,
+    /// What the reader has to say.
+    pub(super) notes: Vec<String>,
+}
+
+impl Load {
+    /// A day as a sine, with its peak at this hour.
+    pub fn diurnal(peak: f64, trough: f64, peak_hour: f64) -> Result<Self, Failed> {
+        let traffic = Traffic::diurnal(peak, trough, peak_hour).map_err(refused)?;
+        Ok(Self { traffic, tokens: None, notes: Vec::new() })
+    }
+
+    /// A table of rates, or a trace of requests.
+    pub fn open(path: &Path) -> Result<Self, Failed> {
+        let head = first_line(path)?;
+        let columns: Vec<String> =
+            head.split([',', '\t', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
+        let has = |name: &str| columns.iter().any(|column| column == name);
+        if has("rps") {
+            let (time, unit) = if has("hour") { ("hour", 3600.0) } else { ("time_s", 1.0) };
+            return from_table(path, time, unit);
+        }
+        from_trace(path)
+    }
+
+    /// Says where requests of another size are taken to be carried as the measured ones.
+    pub(super) fn other_mix(&self, here: &Expected) -> Option<String> {
+        let (input, output) = self.tokens?;
+        let measured = (here.input_tokens?, here.output_tokens?);
+        let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
+        (differs(input, measured.0) || differs(output, measured.1)).then(|| {
+            format!(
+                "the trace's requests have {input:.0} and {output:.0} tokens on average, the \
+                 measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
+                measured.0, measured.1
+            )
+        })
+    }
+}
+
+/// The beginning of the first line that says something; empty where it is no text.
+fn first_line(path: &Path) -> Result<String, Failed> {
+    let unreadable = |error: std::io::Error| {
+        Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)
+    };
+    let file = BufReader::new(goodput_files::open(path).map_err(unreadable)?.take(64 << 10));
+    for line in file.split(b'\n') {
+        let line = line.map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if !text.is_empty() {
+            return Ok(text.to_owned());
+        }
+    }
+    Ok(String::new())
+}
+
+fn from_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
+    let columns =
+        load_numbers(path, &[time, "rps"]).map_err(|error| dataset_failed(&error).or_hint(HINT))?;
+    let rows: Vec<(f64, f64)> = match columns.as_slice() {
+        [times, rates] => times.iter().map(|at| at * unit).zip(rates.iter().copied()).collect(),
+        _ => Vec::new(),
+    };
+    let traffic = Traffic::of_rates(&rows).map_err(|refused| about(path, refused))?;
+    Ok(Load { traffic, tokens: None, notes: Vec::new() })
+}
+
+fn from_trace(path: &Path) -> Result<Load, Failed> {
+    let loaded = load_trace(path, &TraceOptions::default())
+        .map_err(|error| dataset_failed(&error).or_hint(HINT))?;
+    let instants: Vec<f64> =
+        loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
+    let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;
+    Ok(Load { traffic, tokens: tokens(&loaded.entries), notes: loaded.notes })
+}
+
+/// Mean lengths, where every entry states them.
+fn tokens(entries: &[Entry]) -> Option<(f64, f64)> {
+    let (mut input, mut output, mut count) = (0.0, 0.0, 0.0);
+    for turn in entries.iter().flat_map(|entry| &entry.turns) {
+        input += f64::from(turn.input_tokens?);
+        output += f64::from(turn.output_tokens?);
+        count += 1.0;
+    }
+    (count > 0.0).then(|| (input / count, output / count))
+}
+
+fn about(path: &Path, refused: Refused) -> Failed {
+    let what = format!("`{}` {}", path.display(), refused.what);
+    Failed::usage(what).hint(refused.hint.unwrap_or_else(|| HINT.to_owned()))
+}

@@ -1,0 +1,274 @@
+//! A comparison as its folder has it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use goodput_campaign::compare::{
+    Ask, Beside, Cell, CompareFacts, CompareState, Comparison, Design, Proof, Quantity, Side,
+    SideFacts, Step, doubt, figures, next,
+};
+use goodput_campaign::sweep::{GoodputState, SweepSummary};
+use goodput_files::{MOST_SUMMARY, read_inside};
+use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+use goodput_record::{Campaign, CampaignFolder, FolderError, RunFolder};
+use goodput_stats::Summary;
+
+use super::request::CompareRequest;
+use super::targets::TargetSpec;
+use crate::compare::saved::answer;
+use crate::compare::{machine, proof};
+use crate::error::Failed;
+use crate::events::Observer;
+use crate::run::Lab;
+use crate::saved as runs;
+use crate::sweep::{self, SavedSweep};
+
+/// The numbers of a saved comparison, computed anew from the logs of its runs; none where the folder
+/// holds no comparison.
+pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, Failed>> {
+    let folder = CampaignFolder::open(Campaign::Comparison, path)?;
+    let read = || {
+        let request: CompareRequest = folder.asked().map_err(damaged)?;
+        let RunsOnDisk { cells, .. } = kept(&folder, &request.design, observer)?;
+        if cells.is_empty() {
+            let message = format!("`{}` holds no run yet", folder.path().display());
+            return Err(Failed::usage(message).hint("`goodput compare --resume` goes on with it"));
+        }
+        let written = written(&folder);
+        let proof = prove(&folder, &request.design, &cells);
+        let (facts, sides, floor) = if let Some(written) = written {
+            (written.comparison, written.sides, written.floor)
+        } else {
+            // It was killed before it could write.
+            let state = CompareState::Unfinished;
+            let sides = request.targets.iter().map(side).collect();
+            (CompareFacts { state, ..CompareFacts::default() }, sides, None)
+        };
+        let beside = Beside { proof, floor, insists: request.anyway };
+        Ok(Comparison::paired(facts, request.design, sides, cells, beside))
+    };
+    Some(read())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn damaged(error: FolderError) -> Failed {
+    Failed::usage(error.to_string())
+}
+
+/// A side of which nobody knows more than was asked.
+fn side(one: &TargetSpec) -> Side {
+    Side {
+        name: one.name.clone(),
+        target: one.url.clone(),
+        model: one.model.clone().unwrap_or_default(),
+        gpus: one.gpus,
+        price_per_gpu_hour: one.price_per_gpu_hour,
+    }
+}
+
+/// The comparison as it was written last.
+pub(super) fn written(folder: &CampaignFolder) -> Option<Comparison> {
+    let bytes = read_inside(&folder.path().join("summary.json"), MOST_SUMMARY).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// What a folder holds of a comparison.
+#[derive(Default)]
+pub(super) struct RunsOnDisk {
+    /// Every whole run, in the order measured.
+    pub(super) cells: Vec<Cell>,
+    /// Runs that sent something and do not count.
+    pub(super) lost: Vec<Ask>,
+    /// Seconds that the whole runs took.
+    pub(super) took_s: f64,
+}
+
+/// A comparison that goes on, as its folder has it.
+pub struct ResumedComparison {
+    pub(super) folder: CampaignFolder,
+    /// As it was written last.
+    pub(super) earlier: Option<Comparison>,
+    pub(super) kept: RunsOnDisk,
+    is_over: bool,
+}
+
+impl ResumedComparison {
+    /// What the folder holds of a comparison of this design.
+    pub fn read(lab: &Lab, folder: CampaignFolder, design: &Design) -> Result<Self, Failed> {
+        // Logs may be long: from here on a signal is a wish to stop.
+        lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
+        let earlier = written(&folder);
+        let kept = kept(&folder, design, &*lab.observer)?;
+        let is_done = matches!(following(design, &kept.cells, &kept.lost), Step::Done(_));
+        let is_over = is_done && earlier.is_some();
+        Ok(Self { folder, earlier, kept, is_over })
+    }
+
+    /// Whether nothing more will be measured, so that no target need be there.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// What there is; what cannot be read is named and left out.
+pub(super) fn kept(
+    folder: &CampaignFolder,
+    design: &Design,
+    observer: &dyn Observer,
+) -> Result<RunsOnDisk, Failed> {
+    let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
+    let mut kept = RunsOnDisk::default();
+    for begun in folder.asks::<Ask>().map_err(damaged)? {
+        let Some(path) = paths.get(&begun.number) else { continue };
+        let whole =
+            begun.took_s.map(|took_s| Ok((took_s, again(design, begun.ask, path, observer)?)));
+        match whole.transpose() {
+            Ok(Some((took_s, cell))) => {
+                kept.took_s += took_s;
+                kept.cells.push(cell);
+                continue;
+            }
+            Ok(None) => {}
+            Err(failed) => {
+                let failed: Failed = failed;
+                observer.warn(format!("left out: {failed}"));
+            }
+        }
+        // A search goes on where it was.
+        if design.quantity == Quantity::Runs {
+            kept.lost.push(begun.ask);
+        }
+    }
+    Ok(kept)
+}
+
+/// What comes next. A block of which a run was lost is left: the server of that run may know its
+/// prompts by now, and those of the other sides do not. The next block has prompts of its own.
+pub(super) fn following(design: &Design, cells: &[Cell], lost: &[Ask]) -> Step {
+    next(design, &with_lost(cells, lost))
+}
+
+/// Lost runs stand for void ones.
+pub(super) fn with_lost(cells: &[Cell], lost: &[Ask]) -> Vec<Cell> {
+    let void = |ask: &Ask| Cell {
+        ask: *ask,
+        verdict: Verdict::Void,
+        doubt: None,
+        figures: BTreeMap::new(),
+        facts: SideFacts::default(),
+    };
+    cells.iter().cloned().chain(lost.iter().map(void)).collect()
+}
+
+/// A run as its folder has it.
+fn again(design: &Design, ask: Ask, path: &Path, observer: &dyn Observer) -> Result<Cell, Failed> {
+    match design.quantity {
+        Quantity::Runs => of_run(ask, path, &runs::read(path)?),
+        Quantity::Goodput => match sweep::read(path, observer) {
+            Some(Ok(SavedSweep::One(summary))) => of_search(ask, path, &summary),
+            Some(Err(failed)) => Err(failed),
+            _ => Err(Failed::usage(format!("`{}` is no search", path.display()))),
+        },
+    }
+}
+
+/// What a run says.
+pub(super) fn of_run(ask: Ask, path: &Path, summary: &Summary) -> Result<Cell, Failed> {
+    let folder = RunFolder::open(path).map_err(damaged)?;
+    let (plan, manifest) = (folder.plan().map_err(damaged)?, folder.manifest().map_err(damaged)?);
+    Ok(Cell {
+        ask,
+        verdict: summary.verdict,
+        doubt: doubt(&summary.caveats),
+        figures: figures(summary),
+        facts: SideFacts::of(&plan, summary, machine(&manifest.host)),
+    })
+}
+
+/// What a search says: the load that it confirmed. Its facts are those of its first run, its warm-up:
+/// later ones have loads and requests of their own on each side.
+pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<Cell, Failed> {
+    let facts = match found.points.first() {
+        Some(point) => {
+            let path = path.join(&point.folder);
+            of_run(ask, &path, &runs::read(&path)?)?.facts
+        }
+        None => SideFacts::default(),
+    };
+    let goodput = found.goodput.as_ref();
+    let figure = goodput.and_then(answer);
+    // Where nobody can tell, another block may.
+    let is_unclear = goodput.is_none_or(|goodput| goodput.state == GoodputState::Unclear);
+    let because = goodput.map_or("", |goodput| goodput.because.as_str());
+    let untold = format!("its search does not tell what it carries ({because})");
+    let untold = Caveat::new(CaveatCode::NothingMeasured, Severity::Void, untold);
+    Ok(Cell {
+        ask,
+        verdict: if is_unclear { Verdict::Void } else { found.verdict },
+        doubt: if is_unclear { Some(untold) } else { doubt(&found.caveats) },
+        figures: figure.map(|figure| ("goodput_rps".to_owned(), figure)).into_iter().collect(),
+        // Each side ends at a load of its own.
+        facts: SideFacts { load: "a search".to_owned(), seed: ask.seed, window_s: 0.0, ..facts },
+    })
+}
+
+/// Whether the sides of each block were sent the same.
+pub(super) fn prove(folder: &CampaignFolder, design: &Design, cells: &[Cell]) -> Option<Proof> {
+    if design.quantity == Quantity::Goodput {
+        return None;
+    }
+    let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
+    let mut groups: BTreeMap<(u32, u32), BTreeMap<u32, PathBuf>> = BTreeMap::new();
+    for Cell { ask, .. } in cells {
+        if let Some(path) = paths.get(&ask.number) {
+            groups.entry((ask.block, ask.level)).or_default().insert(ask.side, path.clone());
+        }
+    }
+    let whole = groups.into_values().filter(|group| group.len() == design.sides.len());
+    let groups: Vec<Vec<PathBuf>> = whole.map(|group| group.into_values().collect()).collect();
+    if groups.is_empty() { None } else { proof::prove(&groups) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Silent;
+
+    #[test]
+    fn a_block_of_which_a_run_was_lost_gives_way_to_another() {
+        let sides = vec!["A".to_owned(), "B".to_owned()];
+        let design = Design { sides, looks: vec![2], ..Design::default() };
+        let first = |cells: &[Cell], lost: &[Ask]| match following(&design, cells, lost) {
+            Step::Measure(asks) => asks[0],
+            Step::Done(stopped) => panic!("{stopped:?}"),
+        };
+        let begun = first(&[], &[]);
+        assert_eq!((begun.number, begun.block), (1, 1));
+        let whole = with_lost(&[], &[begun]).into_iter();
+        let whole: Vec<Cell> = whole.map(|cell| Cell { verdict: Verdict::Valid, ..cell }).collect();
+        let second = first(&whole, &[]);
+        assert_eq!((second.number, second.block, second.seed), (2, 1, begun.seed));
+        let other = first(&whole, &[second]);
+        assert_eq!((other.number, other.block), (3, 2));
+        assert_ne!(other.seed, begun.seed);
+    }
+
+    #[test]
+    fn what_began_and_is_not_whole_is_lost_once_it_has_a_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("out");
+        let folder =
+            CampaignFolder::create(Campaign::Comparison, &path, &Design::default()).unwrap();
+        let ask = |number| Ask { number, block: number, side: 0, level: 0, seed: 7 };
+        for number in 1..=3 {
+            folder.begin(number, &ask(number)).unwrap();
+        }
+        // Of the first nothing was sent, the second was stopped, the third is damaged.
+        folder.end(3, 1.0).unwrap();
+        for number in 2..=3 {
+            std::fs::create_dir_all(folder.point(number, "x")).unwrap();
+        }
+        let found = kept(&folder, &Design::default(), &Silent).unwrap();
+        assert_eq!((found.cells.len(), found.lost), (0, vec![ask(2), ask(3)]));
+    }
+}

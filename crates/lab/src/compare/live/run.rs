@@ -1,0 +1,384 @@
+//! A comparison that goes on: the next runs, and again, until everything is known.
+
+use goodput_campaign::compare::{
+    Ask, Beside, Cell, CompareFacts, CompareState, Comparison, Design, Floor, Quantity, Side, Step,
+    Stopped, blocks, estimate,
+};
+use goodput_clock::{now, pause};
+use goodput_model::{Nanos, Verdict};
+use goodput_record::CampaignFolder;
+
+use super::folder::{self, RunsOnDisk};
+use super::request::CompareRequest;
+use super::round::{FinishedRun, StepOutcome};
+use super::sides::ReadyTarget;
+use super::switch::SwitchCommand;
+use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::error::Failed;
+use crate::events::CompareProgress;
+use crate::host;
+use crate::idle::{IdleSignal, wait_idle};
+use crate::run::Lab;
+use crate::sweep::{ABSENCE, IDLE_LIMIT, unwritable};
+
+/// What a quick search takes, about, before one has been seen.
+const SEARCH_S: f64 = 180.0;
+
+/// What a run takes around its load: connections, answers, numbers.
+const AROUND_S: f64 = 1.0;
+
+/// A comparison that goes on.
+pub(super) struct CompareRun<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) request: CompareRequest,
+    pub(super) folder: CampaignFolder,
+    pub(super) sides: Vec<ReadyTarget>,
+    pub(super) switch: Option<SwitchCommand>,
+    pub(super) cells: Vec<Cell>,
+    /// Runs that sent something and do not count.
+    lost: Vec<Ask>,
+    pub(super) facts: CompareFacts,
+    /// Who it was before it went on.
+    earlier: Vec<Side>,
+    pub(super) floor: Option<Floor>,
+    /// When it began, or went on.
+    began: Nanos,
+    /// What it took before.
+    took_s: f64,
+    /// What answers take after the last request of a run, about.
+    pub(super) drain_s: f64,
+    /// Sides whose target went away in this step.
+    gone: Vec<u32>,
+    /// Steps that were measured since it began or went on.
+    steps: u32,
+}
+
+/// How a comparison ended, and which rule ended it where one did.
+type End = (CompareState, Option<Stopped>);
+
+impl Planner for CompareRun<'_> {
+    /// One run, or those of all sides at once.
+    type Step = Vec<Ask>;
+    type End = End;
+
+    fn next(&mut self) -> Next<Vec<Ask>, End> {
+        match self.following() {
+            Step::Measure(asks) => Next::Measure(asks),
+            Step::Done(stopped) => Next::Over((CompareState::Complete, Some(stopped))),
+        }
+    }
+
+    fn measure(&mut self, asks: &Vec<Ask>) -> Result<Outcome, Failed> {
+        let outcomes = match self.get_ready(asks) {
+            // After a warm-up that was stopped nothing more is sent.
+            Ok(()) if self.lab.interrupt.is_interrupted() => Vec::new(),
+            Ok(()) => self.measure_sides(asks),
+            Err((side, failed)) => vec![StepOutcome { side, run: Err(failed) }],
+        };
+        if self.lab.interrupt.is_interrupted() {
+            return Ok(Outcome::CutShort);
+        }
+        self.gone.clear();
+        let mut done = Vec::new();
+        for StepOutcome { side, run } in outcomes {
+            match run {
+                Ok(run) if run.is_gone => self.gone.push(side),
+                Ok(run) => done.push(run),
+                Err(failed) if failed.is_of_target() => {
+                    self.lab.observer.comparison(&CompareProgress::TargetFailed(&failed));
+                    self.gone.push(side);
+                }
+                Err(failed) => return Err(failed),
+            }
+        }
+        if self.gone.is_empty() {
+            done.into_iter().try_for_each(|run| self.keep(run))?;
+            self.steps = self.steps.saturating_add(1);
+            return Ok(Outcome::Measured);
+        }
+        self.lose(asks);
+        Ok(Outcome::TargetGone)
+    }
+
+    fn is_back(&mut self, _: &Vec<Ask>) -> bool {
+        let gone = std::mem::take(&mut self.gone);
+        let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
+        let is_back = gone.into_iter().all(|side| self.is_side_back(side));
+        let is_again = is_back && !self.lab.interrupt.is_interrupted();
+        if is_again {
+            self.facts.repeats = self.facts.repeats.saturating_add(count);
+        }
+        is_again
+    }
+
+    fn settle(&mut self, asks: &Vec<Ask>) {
+        self.rest(asks);
+        self.end_block(asks);
+    }
+
+    fn interrupted(&self) -> End {
+        (CompareState::Interrupted, None)
+    }
+
+    fn target_lost(&self) -> End {
+        (CompareState::TargetLost, None)
+    }
+}
+
+/// What a run takes, about, without its answers.
+pub(super) fn each_s(design: &Design) -> f64 {
+    match design.quantity {
+        Quantity::Goodput => SEARCH_S,
+        Quantity::Runs => design.burn_in_s + design.run_s + design.settle_s + AROUND_S,
+    }
+}
+
+impl<'a> CompareRun<'a> {
+    pub(super) fn new(
+        lab: &'a Lab,
+        request: CompareRequest,
+        folder: CampaignFolder,
+        RunsOnDisk { cells, lost, took_s }: RunsOnDisk,
+    ) -> Self {
+        let facts = CompareFacts {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: host::timestamp(),
+            state: CompareState::Unfinished,
+            workload: goodput_workload::describe(&request.plan.workload),
+            slo: request.slo(),
+            ..CompareFacts::default()
+        };
+        Self {
+            lab,
+            request,
+            folder,
+            sides: Vec::new(),
+            switch: None,
+            cells,
+            lost,
+            facts,
+            earlier: Vec::new(),
+            floor: None,
+            began: now(),
+            took_s,
+            drain_s: 0.0,
+            gone: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// With sides to measure; without any it can only be concluded.
+    pub(super) fn on(self, sides: Vec<ReadyTarget>, switch: Option<SwitchCommand>) -> Self {
+        Self { sides, switch, ..self }
+    }
+
+    /// Measures, and says what came of it.
+    pub(super) fn finish(
+        mut self,
+        earlier: Option<Comparison>,
+        floor: Option<Floor>,
+    ) -> Result<Comparison, Failed> {
+        self.floor = floor;
+        if let Some(earlier) = earlier {
+            self.took_s = self.took_s.max(earlier.comparison.took_s);
+            let state = CompareState::Unfinished;
+            self.facts = CompareFacts { state, stopped: None, ..earlier.comparison };
+            self.earlier = earlier.sides;
+        }
+        self.say_who();
+        let (state, stopped) = self.measure_all()?;
+        (self.facts.state, self.facts.stopped) = (state, stopped);
+        let is_new = self.request.design.same_target && self.floor.is_none();
+        if state == CompareState::Complete && is_new {
+            self.keep_floor();
+        }
+        Ok(self.write(true))
+    }
+
+    pub(super) fn who(&self) -> Vec<Side> {
+        if self.sides.is_empty() {
+            return self.earlier.clone();
+        }
+        self.sides.iter().map(ReadyTarget::side).collect()
+    }
+
+    fn following(&self) -> Step {
+        folder::following(&self.request.design, &self.cells, &self.lost)
+    }
+
+    /// Seconds to the next look, and to the end at most.
+    fn left(&self) -> (f64, f64) {
+        let cells = folder::with_lost(&self.cells, &self.lost);
+        estimate(&self.request.design, &cells, self.each_s())
+    }
+
+    pub(super) fn say(&self, line: String) {
+        self.lab.observer.note(line);
+    }
+
+    fn say_who(&self) {
+        let path = self.folder.path().display();
+        let done = self.cells.len();
+        match done {
+            0 => self.say(format!("comparison into {path}")),
+            _ => self.say(format!("going on with {path}: {done} runs are there")),
+        }
+        for Side { name, target, model, .. } in self.who() {
+            self.say(format!("  {name}: {target} ({model})"));
+        }
+        if !self.facts.slo.is_empty() {
+            self.say(format!("  SLO: {}", self.facts.slo));
+        }
+    }
+
+    /// Run after run.
+    fn measure_all(&mut self) -> Result<End, Failed> {
+        if let Step::Done(stopped) = self.following() {
+            let over = "this comparison has ended: nothing more is measured; more takes a new one";
+            self.say(over.to_owned());
+            return Ok((CompareState::Complete, Some(stopped)));
+        }
+        if let Some(state) = self.warm_all()? {
+            return Ok((state, None));
+        }
+        self.say_what_it_takes();
+        self.show_blocks(false);
+        let interrupt = self.lab.interrupt.clone();
+        carry_out(self, &interrupt)
+    }
+
+    pub(super) fn is_search(&self) -> bool {
+        self.request.design.quantity == Quantity::Goodput
+    }
+
+    fn say_what_it_takes(&mut self) {
+        let (next_look_s, most_s) = self.left();
+        let design = &self.request.design;
+        let estimated = CompareProgress::Estimated { design, next_look_s, most_s };
+        self.lab.observer.comparison(&estimated);
+        let so_far = self.took();
+        self.facts.estimated_s.get_or_insert(most_s + so_far);
+    }
+
+    /// What a run takes, with everything around it.
+    fn each_s(&self) -> f64 {
+        let design = &self.request.design;
+        if self.steps > 0 {
+            return (now() - self.began).as_secs() / f64::from(self.steps);
+        }
+        each_s(design) + self.drain_s
+    }
+
+    fn took(&self) -> f64 {
+        self.took_s + (now() - self.began).as_secs()
+    }
+
+    /// Adds a run that is whole.
+    fn keep(&mut self, run: FinishedRun) -> Result<(), Failed> {
+        let Ask { number, block, .. } = run.cell.ask;
+        self.folder.end(number, run.took.as_secs()).map_err(unwritable)?;
+        if run.cell.verdict == Verdict::Void {
+            let why = run.why_void.map_or_else(String::new, |why| format!(": {why}"));
+            self.say(format!("block {block} does not count: run {number} is void{why}"));
+        }
+        self.cells.push(run.cell);
+        Ok(())
+    }
+
+    /// Runs that are not to be kept: those that sent something are lost.
+    fn lose(&mut self, asks: &[Ask]) {
+        if self.is_search() {
+            return;
+        }
+        let there = self.folder.points();
+        let is_there = |ask: &&Ask| there.iter().any(|point| point.0 == ask.number);
+        self.lost.extend(asks.iter().filter(is_there));
+    }
+
+    /// Makes the sides of these runs ready; or which one is not, and why.
+    fn get_ready(&mut self, asks: &[Ask]) -> Result<(), (u32, Failed)> {
+        for ask in asks {
+            let begun = self.folder.begin(ask.number, ask).map_err(unwritable);
+            let ready = begun.and_then(|()| self.make_ready(ask.side as usize));
+            ready.map_err(|failed| (ask.side, failed))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a side answers again before long.
+    fn is_side_back(&mut self, place: u32) -> bool {
+        let Some(side) = self.sides.get(place as usize) else { return false };
+        // The engine inside the process does not go away, and its successor would be another. Where
+        // engines take turns, the next turn starts it.
+        if side.ready.mock.is_some() || self.switch.is_some() {
+            return true;
+        }
+        let (name, most_s) = (&side.spec.name, ABSENCE.as_secs());
+        self.say(format!("{name} went away in mid-run: waiting for it, for {most_s} s at most"));
+        match self.arrive(place as usize, ABSENCE) {
+            Ok(()) => true,
+            Err(failed) => {
+                self.say(format!("warning: {failed}"));
+                false
+            }
+        }
+    }
+
+    /// Lets the servers come to rest.
+    fn rest(&self, asks: &[Ask]) {
+        pause(Nanos::from_secs_f64(self.request.design.settle_s.clamp(0.0, 3600.0)));
+        for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
+            let emptied = wait_idle(&side.plan, &side.ready, IDLE_LIMIT, &|| {
+                self.lab.interrupt.is_interrupted()
+            });
+            if let IdleSignal::Unknown(why) = emptied.by
+                && side.plan.target.probe
+            {
+                let (name, seconds) = (&side.spec.name, emptied.after_s);
+                self.say(format!(
+                    "warning: nobody knows whether {name} is empty after {seconds:.0} s: {why}"
+                ));
+            }
+        }
+    }
+
+    /// After the last run of a block: writes what is known, and says it.
+    fn end_block(&mut self, asks: &[Ask]) {
+        let Some(block) = asks.first().map(|ask| ask.block) else { return };
+        let design = &self.request.design;
+        let runs = design.sides.len() * design.levels.len().max(1);
+        if self.cells.iter().filter(|cell| cell.ask.block == block).count() < runs {
+            return;
+        }
+        self.show_blocks(true);
+    }
+
+    /// Writes what is known, and shows it; the last block was measured just now, or all before.
+    fn show_blocks(&mut self, is_new: bool) {
+        let (comparison, left_s) = (self.write(false), self.left().0);
+        let blocks = CompareProgress::Blocks { comparison: &comparison, left_s, is_new };
+        self.lab.observer.comparison(&blocks);
+    }
+
+    /// Blocks of which every run is there, and none is void.
+    pub(super) fn blocks(&self) -> u32 {
+        blocks(&self.request.design, &self.cells)
+    }
+
+    /// Writes the numbers so far. A full disk must not end a comparison.
+    fn write(&mut self, is_last: bool) -> Comparison {
+        self.facts.took_s = self.took();
+        self.facts.blocks = self.blocks();
+        let design = &self.request.design;
+        // Every log is read for it.
+        let proof = if is_last { folder::prove(&self.folder, design, &self.cells) } else { None };
+        let beside = Beside { proof, floor: self.floor.clone(), insists: self.request.anyway };
+        let (facts, cells) = (self.facts.clone(), self.cells.clone());
+        let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
+        if let Err(error) = self.folder.write_summary(&comparison) {
+            self.lab.observer.warn(error.to_string());
+        }
+        self.lab.observer.comparison(&CompareProgress::Saved(&self.folder, &comparison));
+        comparison
+    }
+}

@@ -1,0 +1,258 @@
+//! Who is compared: targets as they were typed, or a list of them in a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use goodput_model::{Header, Plan, REDACTED};
+use goodput_wire::BaseUrl;
+use serde::{Deserialize, Serialize};
+
+use super::request::CompareRequest;
+use crate::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
+use crate::error::Failed;
+
+/// One of those compared, as far as it differs from the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSpec {
+    /// What it is called.
+    pub name: String,
+    /// Base URL, or `mock[:…]`.
+    pub url: String,
+    /// Model name, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Environment variable that holds its API key, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Extra headers of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Header>,
+    /// GPUs behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// Price of one of them, an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_gpu_hour: Option<f64>,
+}
+
+impl TargetSpec {
+    fn new(name: String, url: &str) -> Self {
+        Self {
+            name,
+            url: url.to_owned(),
+            model: None,
+            api_key_env: None,
+            headers: Vec::new(),
+            gpus: None,
+            price_per_gpu_hour: None,
+        }
+    }
+
+    /// The plan that all share, with this target.
+    pub(super) fn plan(&self, base: &Plan) -> Plan {
+        let mut plan = base.clone();
+        let target = &mut plan.target;
+        target.url.clone_from(&self.url);
+        if self.model.is_some() {
+            target.model.clone_from(&self.model);
+        }
+        if let Some(name) = &self.api_key_env {
+            target.api_key_env.clone_from(name);
+        }
+        for own in &self.headers {
+            target.headers.retain(|header| !header.name.eq_ignore_ascii_case(&own.name));
+            target.headers.push(own.clone());
+        }
+        plan
+    }
+}
+
+/// The file of `--targets`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetsFile {
+    target: Vec<TargetEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetEntry {
+    name: Option<String>,
+    url: String,
+    model: Option<String>,
+    api_key_env: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    gpus: Option<u32>,
+    price_per_gpu_hour: Option<f64>,
+}
+
+/// Targets as they were typed, or a file that lists them.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedTargets<'a> {
+    /// A TOML file with a table for each target.
+    pub list: Option<&'a Path>,
+    /// `NAME=TARGET` each, where there is no list.
+    pub typed: &'a [String],
+    /// The name of the one that the others are held against; the first where there is none.
+    pub reference: Option<&'a str>,
+    /// The only one shall be compared with itself.
+    pub with_itself: bool,
+    /// GPUs behind each: one number for all, or one for each.
+    pub gpus: &'a [u32],
+    /// What one of them costs for an hour, likewise.
+    pub prices: &'a [f64],
+}
+
+impl NamedTargets<'_> {
+    fn read(&self) -> Result<Vec<TargetSpec>, Failed> {
+        self.list.map_or_else(|| Ok(typed(self.typed)), read)
+    }
+}
+
+/// Everyone, the reference first.
+pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
+    if let Some(failed) = named.typed.iter().find_map(|text| misnamed(text)) {
+        return Err(failed);
+    }
+    let mut all = named.read()?;
+    if named.with_itself {
+        let [only] = all.as_mut_slice() else {
+            return Err(Failed::usage(format!("--aa takes one target, not {}", all.len()))
+                .hint("leave --aa out to compare them with each other"));
+        };
+        let again = TargetSpec { name: format!("{}'", only.name), ..only.clone() };
+        all.push(again);
+    }
+    check(&all)?;
+    behind(&mut all, named)?;
+    refer(&mut all, named.reference, |one| &one.name)?;
+    Ok(all)
+}
+
+fn typed(targets: &[String]) -> Vec<TargetSpec> {
+    let one = |(place, text): (usize, &String)| {
+        let (name, url) = split(text);
+        TargetSpec::new(name.map_or_else(|| letter(place), str::to_owned), url)
+    };
+    targets.iter().enumerate().map(one).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
+    let list: TargetsFile = goodput_record::read_toml(path).map_err(|error| {
+        Failed::usage(error.to_string())
+            .hint("each target is a table: [[target]], name = \"…\", url = \"http://…\"")
+    })?;
+    let one = |(place, listed): (usize, TargetEntry)| {
+        let headers = listed.headers.into_iter();
+        TargetSpec {
+            name: listed.name.unwrap_or_else(|| letter(place)),
+            url: listed.url,
+            model: listed.model,
+            api_key_env: listed.api_key_env,
+            headers: headers.map(|(name, value)| Header { name, value }).collect(),
+            gpus: listed.gpus,
+            price_per_gpu_hour: listed.price_per_gpu_hour,
+        }
+    };
+    Ok(list.target.into_iter().enumerate().map(one).collect())
+}
+
+fn check(all: &[TargetSpec]) -> Result<(), Failed> {
+    match all {
+        [] => {
+            return Err(Failed::usage("nothing to compare")
+                .hint("goodput compare http://localhost:8000 http://localhost:8001 --rate 8"));
+        }
+        [_] => {
+            return Err(Failed::usage("one target alone is no comparison")
+                .hint("name a second one, or add --aa to compare it with itself"));
+        }
+        _ if all.len() > MOST => {
+            return Err(Failed::usage(format!("{} targets are more than {MOST}", all.len())));
+        }
+        _ => {}
+    }
+    let mut seen = BTreeSet::new();
+    for TargetSpec { name, gpus, price_per_gpu_hour, .. } in all {
+        // A target and itself have one name between them.
+        let letters = name.strip_suffix('\'').unwrap_or(name).chars();
+        if name.trim().is_empty() || letters.count() > LONGEST || name.chars().any(char::is_control)
+        {
+            return Err(Failed::usage(format!(
+                "a target's name is empty, longer than {LONGEST}, or holds a control character"
+            ))
+            .hint("NAME=TARGET names it"));
+        }
+        if RESERVED.contains(&name.as_str()) {
+            return Err(Failed::usage(format!("a target cannot be called `{name}`"))
+                .hint("the tables use that word; NAME=TARGET names it otherwise"));
+        }
+        if !seen.insert(name) {
+            return Err(Failed::usage(format!("two targets are called `{name}`"))
+                .hint("NAME=TARGET names each"));
+        }
+        let is_price = |price: f64| price.is_finite() && price >= 0.0;
+        if *gpus == Some(0) || price_per_gpu_hour.is_some_and(|price| !is_price(price)) {
+            return Err(Failed::usage(format!("`{name}` has no GPU, or a price below nothing")));
+        }
+    }
+    Ok(())
+}
+
+/// GPUs and prices: one for all, or one for each.
+fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
+    let gpus = each(named.gpus, all.len(), "--gpus")?;
+    let prices = each(named.prices, all.len(), "--price-per-gpu-hour")?;
+    for (one, (gpus, price)) in all.iter_mut().zip(gpus.into_iter().zip(prices)) {
+        one.gpus = gpus.or(one.gpus);
+        one.price_per_gpu_hour = price.or(one.price_per_gpu_hour);
+    }
+    Ok(())
+}
+
+/// Secrets are not kept: where targets are given again, they are those, each by its name. Nothing else
+/// about a target may change.
+pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Result<(), Failed> {
+    let given = targets.read()?;
+    let is_same = request.design.same_target;
+    let kept = &mut request.targets;
+    if let Some(other) = given.iter().find(|one| kept.iter().all(|kept| kept.name != one.name)) {
+        let names: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
+        return Err(Failed::usage(format!("no target of this comparison is `{}`", other.name))
+            .hint(format!("there are {}; NAME=TARGET names one", names.join(", "))));
+    }
+    for one in kept {
+        let by_name = given.iter().find(|given| given.name == one.name);
+        if let Some(again) = by_name.or_else(|| given.first().filter(|_| is_same)) {
+            if shown(&again.url) != shown(&one.url) {
+                let (name, was, is) = (&one.name, shown(&one.url), shown(&again.url));
+                return Err(Failed::usage(format!("`{name}` was {was}, and is now {is}"))
+                    .hint("another target takes a comparison of its own"));
+            }
+            one.url.clone_from(&again.url);
+            // Headers stand in a list alone.
+            if targets.list.is_some() {
+                one.headers.clone_from(&again.headers);
+            }
+        }
+        if one.url.contains(REDACTED) {
+            return Err(Failed::usage(format!("the URL of `{}` holds a secret", one.name))
+                .hint("secrets are not kept: give the targets again beside --resume"));
+        }
+        if let Some(header) = one.headers.iter().find(|header| header.value == REDACTED) {
+            let (name, side) = (&header.name, &one.name);
+            return Err(Failed::usage(format!(
+                "the value of header `{name}` of `{side}` is not kept"
+            ))
+            .hint("values are never saved: add --targets FILE beside --resume"));
+        }
+    }
+    Ok(())
+}
+
+/// A URL without its secrets, as it is kept.
+fn shown(url: &str) -> String {
+    url.parse::<BaseUrl>().map_or_else(|_| url.to_owned(), |url| url.shown())
+}

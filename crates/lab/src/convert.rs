@@ -1,0 +1,118 @@
+//! Files in other forms, and parts of files.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use goodput_dataset::{
+    Converted, Kind, Loaded, Options, Target, TraceFormat, TraceOptions, UnknownFormat, kind_of,
+    load, load_trace,
+};
+use goodput_model::LogPlan;
+use goodput_tokens::Tokenizer;
+
+use crate::error::{Failed, dataset_failed};
+use crate::events::Observer;
+
+/// Which entries of a file are read, and in which form it is.
+#[derive(Debug, Clone, Default)]
+pub struct FileEntries<'a> {
+    /// The form, where it was named.
+    pub form: Option<&'a str>,
+    /// Entries that cannot be read are left out.
+    pub skip_invalid: bool,
+    /// How a log of another program is read.
+    pub log: LogPlan,
+}
+
+impl FileEntries<'_> {
+    /// Every entry of a data set or a trace.
+    pub fn all(self, file: &Path) -> Result<Loaded, Failed> {
+        let is_trace = match self.form {
+            Some(form) => form.parse::<TraceFormat>().is_ok(),
+            None => kind_of(file).map_err(|error| dataset_failed(&error))? == Kind::Trace,
+        };
+        if !is_trace {
+            let options = Options { sample: u64::MAX, in_order: true, ..self.options()? };
+            return load(file, &options, &tokens()).map_err(|error| dataset_failed(&error));
+        }
+        let format = self.form.map(str::parse).transpose();
+        let options = TraceOptions {
+            format: format.map_err(|error| unknown(&error))?,
+            skip_invalid: self.skip_invalid,
+            log: self.log,
+            ..TraceOptions::default()
+        };
+        load_trace(file, &options).map_err(|error| dataset_failed(&error))
+    }
+
+    /// So many entries of a data set, drawn with this seed.
+    pub fn sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
+        let options = Options { sample: count, seed, ..self.options()? };
+        load(file, &options, &tokens()).map_err(|error| dataset_failed(&error))
+    }
+
+    fn options(&self) -> Result<Options, Failed> {
+        let format = self.form.map(str::parse).transpose().map_err(|error| unknown(&error))?;
+        Ok(Options { format, skip_invalid: self.skip_invalid, ..Options::default() })
+    }
+}
+
+/// About: nothing is filtered by length here.
+fn tokens() -> impl Fn(&str) -> u32 {
+    let tokenizer = Tokenizer::builtin("approximate");
+    move |text: &str| tokenizer.as_ref().and_then(|t| t.count(text).ok()).unwrap_or(0)
+}
+
+/// A form that there is not.
+pub fn unknown(error: &UnknownFormat) -> Failed {
+    Failed::usage(error.to_string())
+}
+
+/// Writes the entries to a new file, and says what became of all of them.
+pub fn write(
+    loaded: &Loaded,
+    to: Target,
+    path: &Path,
+    observer: &dyn Observer,
+) -> Result<(), Failed> {
+    let mut out = BufWriter::new(create(path)?);
+    let Converted { written, lost } =
+        goodput_dataset::convert(loaded, to, &mut out).map_err(|error| dataset_failed(&error))?;
+    if written == 0 {
+        // Not a file that looks like a result.
+        let _ = std::fs::remove_file(path);
+        let missing: Vec<&str> = lost.keys().map(String::as_str).collect();
+        return Err(Failed::usage(format!("no entry fits into the form `{}`", to.name()))
+            .hint(format!("the form has no place for: {}", missing.join(", "))));
+    }
+    let (seen, format) = (loaded.seen, loaded.format);
+    observer.notice(format!("{}: {written} of {seen} {format} entries", path.display()));
+    for (reason, count) in &loaded.skipped {
+        observer.notice(format!("left out: {count} ({reason})"));
+    }
+    for note in &loaded.notes {
+        observer.notice(format!("note: {note}"));
+    }
+    for (field, count) in &lost {
+        observer.notice(format!("not in the new form: {field} of {count} entries"));
+    }
+    Ok(())
+}
+
+/// A new file, for the user alone, as it may hold prompts; what is there already is not overwritten.
+fn create(path: &Path) -> Result<File, Failed> {
+    File::options().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            return exists(path);
+        }
+        Failed::usage(format!("cannot write `{}`: {error}", path.display()))
+    })
+}
+
+/// A file that is not overwritten.
+pub fn exists(path: &Path) -> Failed {
+    Failed::usage(format!("`{}` exists already", path.display()))
+        .hint("name another file: this one is not overwritten")
+}

@@ -1,0 +1,297 @@
+//! Waiting until a server has nothing left to do, between two measurements.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_clock::{now, unless};
+use goodput_model::{ErrorClass, Nanos, Plan};
+use goodput_observe::Queue;
+use goodput_wire::{Endpoint, PageError, ProbeError, metrics_page, probe};
+use serde::Serialize;
+
+use crate::readiness::Ready;
+
+/// How long a page of metrics may take.
+const PAGE_LIMIT: Duration = Duration::from_secs(1);
+
+/// So many questions in a row without an answer are enough.
+const TRIES: u32 = 3;
+
+/// How often a server that shall be empty is asked, and the user's wish to stop is looked for.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A gauge that stands still for so long may be stale: some engines write it only when they work.
+const STALE: Nanos = Nanos::from_millis(2_000);
+
+/// Small requests that must be quick, one after the other.
+const QUICK_ONES: u32 = 2;
+
+/// What a small request may take longer than the first one of an idle server.
+const SLACK: Duration = Duration::from_millis(50);
+
+/// Whether and when a server had nothing left to do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IdleState {
+    /// Seconds until it was known, or given up.
+    pub after_s: f64,
+    /// Who says so.
+    pub by: IdleSignal,
+}
+
+/// Who says that a server is empty.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleSignal {
+    /// Its own gauges.
+    Metrics,
+    /// Small requests that were as quick as the first one.
+    Probe,
+    /// Nobody: why it is not known.
+    Unknown(String),
+}
+
+impl IdleSignal {
+    fn unknown(why: &str) -> Self {
+        Self::Unknown(why.to_owned())
+    }
+}
+
+/// Waits until the server has no request left, the user wants to stop, or nobody is there.
+pub fn wait_idle(
+    plan: &Plan,
+    ready: &Ready,
+    limit: Duration,
+    is_stopped: &dyn Fn() -> bool,
+) -> IdleState {
+    let begin = now();
+    let wait = Wait { ready, is_stopped, deadline: begin + limit.into() };
+    let by = match (plan.target.probe, plan.observe.metrics) {
+        (false, _) => IdleSignal::unknown("it is not to be asked"),
+        (true, false) => wait.by_probes(),
+        (true, true) => wait.run(),
+    };
+    IdleState { after_s: (now() - begin).as_secs(), by }
+}
+
+/// One wait for one server.
+struct Wait<'a> {
+    ready: &'a Ready,
+    is_stopped: &'a dyn Fn() -> bool,
+    deadline: Nanos,
+}
+
+impl Wait<'_> {
+    fn run(&self) -> IdleSignal {
+        match self.queue() {
+            Ok(Some(first)) => self.by_metrics(first),
+            Ok(None) | Err(_) => self.by_probes(),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        (self.is_stopped)()
+    }
+
+    fn rest(&self) -> Duration {
+        (self.deadline - now()).into()
+    }
+
+    /// What the server says about its queue, if it says something in time.
+    fn queue(&self) -> Result<Option<Queue>, PageError> {
+        let page = queue(&self.ready.endpoint);
+        let page = within(PAGE_LIMIT + ASK_AGAIN, || self.is_stopped(), page);
+        page.unwrap_or(Err(PageError::Late(PAGE_LIMIT)))
+    }
+
+    /// One small request: how long it took, or whether nobody takes connections.
+    fn probe(&self) -> Result<Nanos, bool> {
+        let answer = probe(&self.ready.endpoint, &self.ready.dialect);
+        match within(self.rest(), || self.is_stopped(), answer) {
+            Some(Ok(probe)) => Ok(probe.took),
+            Some(Err(ProbeError::Unreachable(failure))) => {
+                Err(failure.class == ErrorClass::Connect)
+            }
+            Some(Err(ProbeError::Refused(_))) | None => Err(false),
+        }
+    }
+
+    /// Until the gauges say so.
+    fn by_metrics(&self, first: Queue) -> IdleSignal {
+        let mut last = first;
+        let mut moved = now();
+        let mut failures = 0;
+        while !last.is_empty() {
+            if self.is_stopped() {
+                return IdleSignal::unknown("stopped by the user");
+            }
+            if now() >= self.deadline {
+                let Queue { running, waiting } = last;
+                return IdleSignal::Unknown(format!(
+                    "it says that {running} run and {waiting} wait"
+                ));
+            }
+            if now() - moved > STALE {
+                // Work makes it write them anew.
+                let _ = self.probe();
+                moved = now();
+            }
+            goodput_clock::pause(ASK_AGAIN.into());
+            match self.queue() {
+                Ok(Some(queue)) => {
+                    if queue != last {
+                        (last, moved) = (queue, now());
+                    }
+                    failures = 0;
+                }
+                _ if failures + 1 < TRIES => failures += 1,
+                _ => return IdleSignal::unknown("its metrics page no longer answers"),
+            }
+        }
+        IdleSignal::Metrics
+    }
+
+    /// Until small requests are as quick as the first one was.
+    fn by_probes(&self) -> IdleSignal {
+        let Some(first) = self.ready.probe else {
+            return IdleSignal::unknown("it has no gauges, and it is not known how quick it is");
+        };
+        let quick = Nanos((first.0.saturating_mul(2)).max((first + SLACK.into()).0));
+        let (mut in_a_row, mut refused) = (0, 0);
+        let mut last = None;
+        while in_a_row < QUICK_ONES {
+            if self.is_stopped() {
+                return IdleSignal::unknown("stopped by the user");
+            }
+            if now() >= self.deadline {
+                let took = last.map_or("has no answer".to_owned(), |took: Nanos| {
+                    format!("takes {:.0} ms", took.as_ms())
+                });
+                let first = first.as_ms();
+                return IdleSignal::Unknown(format!(
+                    "a small request {took}; the first took {first:.0} ms"
+                ));
+            }
+            let answer = self.probe();
+            refused = if answer == Err(true) { refused + 1 } else { 0 };
+            if refused == TRIES {
+                return IdleSignal::unknown("it takes no connections");
+            }
+            last = answer.ok();
+            if last.is_some_and(|took| took <= quick) {
+                in_a_row += 1;
+            } else {
+                in_a_row = 0;
+                goodput_clock::pause(ASK_AGAIN.into());
+            }
+        }
+        IdleSignal::Probe
+    }
+}
+
+async fn queue(endpoint: &Arc<Endpoint>) -> Result<Option<Queue>, PageError> {
+    Ok(metrics_page(endpoint, PAGE_LIMIT).await?.and_then(|page| Queue::read(&page)))
+}
+
+/// Waits for one answer, unless the user wants to stop.
+fn within<T>(
+    limit: Duration,
+    is_stopped: impl Fn() -> bool,
+    answer: impl Future<Output = T>,
+) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let stopped = async {
+        while !is_stopped() {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+    };
+    let waiting = async {
+        let answer = unless(stopped, tokio::time::timeout(limit, answer)).await;
+        answer.ok().and_then(Result::ok)
+    };
+    tokio::task::LocalSet::new().block_on(&runtime, waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::JoinHandle;
+
+    use goodput_model::{Planned, Request};
+
+    use super::*;
+    use crate::readiness;
+    use crate::testing::plan_for;
+
+    fn asked(ready: &Ready) -> Queue {
+        let wait = Wait { ready, is_stopped: &|| false, deadline: Nanos::ZERO };
+        wait.queue().unwrap().unwrap()
+    }
+
+    fn by_probes(ready: &Ready, limit: u64) -> IdleSignal {
+        let deadline = now() + Nanos::from_millis(limit);
+        Wait { ready, is_stopped: &|| false, deadline }.by_probes()
+    }
+
+    /// A simulated engine for one request at a time, and a long one sent to it.
+    fn busy() -> (Plan, Ready, JoinHandle<()>) {
+        let mut plan = plan_for("mock:ttft=100ms,itl=2ms,slots=1");
+        let ready = readiness::wait(&mut plan).unwrap();
+        let (endpoint, dialect) = (Arc::clone(&ready.endpoint), ready.dialect.clone());
+        let long = std::thread::spawn(move || {
+            let request = Request::prompt("Hi", Planned::new("long", 2, Some(400)));
+            let answer = goodput_wire::ask(&endpoint, &dialect, &request);
+            within(Duration::from_secs(20), || false, answer).unwrap();
+        });
+        while asked(&ready).is_empty() {
+            goodput_clock::pause(Nanos::from_millis(1));
+        }
+        (plan, ready, long)
+    }
+
+    #[test]
+    fn gauges_tell_when_a_server_is_empty() {
+        let (mut plan, ready, long) = busy();
+        let signals = || false;
+        let begin = now();
+        let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
+        assert_eq!(soon.by, IdleSignal::unknown("it says that 1 run and 0 wait"));
+        let stopped = || true;
+        let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
+        // Of the page, or of the loop after it: the user is heard.
+        assert_eq!(at_once.by, IdleSignal::unknown("stopped by the user"));
+        assert!(!asked(&ready).is_empty(), "it was waited for");
+        let late = wait_idle(&plan, &ready, Duration::from_secs(20), &signals);
+        assert_eq!(late.by, IdleSignal::Metrics);
+        assert!(asked(&ready).is_empty());
+        assert!(late.after_s > 0.0 && (now() - begin).as_secs() > late.after_s, "{late:?}");
+        long.join().unwrap();
+        plan.target.probe = false;
+        let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
+        assert_eq!(silent, IdleSignal::unknown("it is not to be asked"));
+    }
+
+    #[test]
+    fn quick_answers_tell_when_a_server_without_gauges_is_empty() {
+        let (_, mut ready, long) = busy();
+        let soon = by_probes(&ready, 100);
+        assert!(matches!(soon, IdleSignal::Unknown(why) if why.contains("has no answer")));
+        assert_eq!(by_probes(&ready, 20_000), IdleSignal::Probe);
+        assert!(asked(&ready).is_empty());
+        long.join().unwrap();
+        // As if the first one had taken no time: none of 100 ms is as quick.
+        ready.probe = Some(Nanos::ZERO);
+        let never = by_probes(&ready, 300);
+        assert!(matches!(never, IdleSignal::Unknown(why) if why.contains("the first took 0 ms")));
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_not_waited_for() {
+        let (plan, mut ready, long) = busy();
+        long.join().unwrap();
+        drop(ready.mock.take());
+        let limit = Duration::from_mins(1);
+        let gone = wait_idle(&plan, &ready, limit, &|| false);
+        assert_eq!(gone.by, IdleSignal::unknown("it takes no connections"));
+        assert!(gone.after_s < 30.0, "{gone:?}");
+    }
+}

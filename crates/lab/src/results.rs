@@ -1,0 +1,81 @@
+//! What lies at a path, read: the numbers of any artifact, and what its page shows in addition.
+
+mod circumstances;
+mod comparison;
+mod details;
+mod exported;
+mod foreign;
+
+pub use comparison::comparison_details;
+pub use details::{details, run_details, sweep_details};
+pub use exported::ExportedRun;
+pub(crate) use foreign::read as read_file;
+pub use goodput_campaign::saved::{ResultDetails, SavedResult};
+
+use std::path::Path;
+
+use goodput_campaign::compare::Comparison;
+use goodput_record::{Artifact, FolderError, RunFolder};
+use goodput_stats::repeats;
+
+use crate::compare::live;
+use crate::error::Failed;
+use crate::events::Observer;
+use crate::saved::{self, unreadable};
+use crate::sweep::{self, SavedSweep};
+
+/// Opens what lies at a path.
+pub fn open(path: &Path) -> Result<Artifact, Failed> {
+    Artifact::open(path).map_err(|error| match error {
+        FolderError::Missing(_) => Failed::usage(error.to_string())
+            .hint("a report is of the folder that a run, a sweep or a comparison printed"),
+        error => unreadable(error),
+    })
+}
+
+/// The numbers of an artifact, computed anew from its logs where it has any. What cannot be read of several
+/// runs is named and left out.
+pub fn read(artifact: &Artifact, observer: &dyn Observer) -> Result<SavedResult, Failed> {
+    match artifact {
+        Artifact::Run(folder) | Artifact::Shard(folder) => {
+            Ok(SavedResult::Run(Box::new(saved::read(folder.path())?)))
+        }
+        Artifact::Repeats(folder) => {
+            let found = repeats(&saved::read_series(folder, observer));
+            Ok(SavedResult::Repeats(Box::new(found)))
+        }
+        Artifact::Sweep(folder) | Artifact::Sweeps(folder) => {
+            Ok(match sweep::read_folder(folder, observer)? {
+                SavedSweep::One(summary) => SavedResult::Sweep(summary),
+                SavedSweep::Many(sweeps) => SavedResult::Sweeps(Box::new(sweeps)),
+            })
+        }
+        Artifact::Comparison(folder) => {
+            compared(live::read(folder.path(), observer), folder.path())
+        }
+        Artifact::Shadow(folder) => {
+            let read = goodput_live::shadow::read(folder.path());
+            let failed = |error: FolderError| Failed::usage(error.to_string());
+            compared(read.map(|read| read.map_err(failed)), folder.path())
+        }
+        Artifact::Summary(folder) if folder.schema() == Comparison::SCHEMA => {
+            let failed = |error: FolderError| Failed::usage(error.to_string());
+            folder.summary().map(SavedResult::Comparison).map_err(failed)
+        }
+        Artifact::Summary(folder) => Err(not_a_run(folder.path())),
+        Artifact::File(path) => foreign::read(path),
+    }
+}
+
+/// Why a folder is not that of a run.
+pub(crate) fn not_a_run(path: &Path) -> Failed {
+    match RunFolder::open(path) {
+        Err(error) => unreadable(error),
+        Ok(_) => Failed::usage(format!("`{}` changed while it was read", path.display())),
+    }
+}
+
+fn compared(read: Option<Result<Comparison, Failed>>, path: &Path) -> Result<SavedResult, Failed> {
+    let read = read.unwrap_or_else(|| Err(not_a_run(path)))?;
+    Ok(SavedResult::Comparison(Box::new(read)))
+}

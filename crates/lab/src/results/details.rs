@@ -1,0 +1,117 @@
+//! What the page of a run or of a sweep shows in addition to its numbers: read from logs.
+
+use std::path::Path;
+
+use goodput_campaign::saved::{PointView, ResultDetails, RunDetails, SavedResult, SweepDetails};
+use goodput_campaign::sweep::{PointSummary, Purpose, Standing, SweepSummary};
+use goodput_model::Plan;
+use goodput_record::{Artifact, CampaignFolder, FolderError, Manifest, RunFolder};
+use goodput_stats::{Details, Summary, audit_run, completed, details as found_in};
+
+use super::circumstances;
+use super::comparison::comparison_details;
+use crate::error::Failed;
+use crate::events::Observer;
+use crate::saved::{SavedRun, read_as};
+
+/// What the page of an artifact with these numbers shows in addition to them.
+pub fn details(
+    artifact: &Artifact,
+    result: &SavedResult,
+    observer: &dyn Observer,
+) -> Result<ResultDetails, Failed> {
+    Ok(match (artifact, result) {
+        (Artifact::Run(folder) | Artifact::Shard(folder), SavedResult::Run(summary)) => {
+            ResultDetails::Run(Box::new(run_details(folder, summary)?))
+        }
+        (Artifact::Sweep(folder) | Artifact::Sweeps(folder), SavedResult::Sweep(summary)) => {
+            ResultDetails::Sweep(Box::new(sweep_details(folder, summary, observer)))
+        }
+        (_, SavedResult::Comparison(comparison)) => {
+            ResultDetails::Comparison(Box::new(comparison_details(artifact.path(), comparison)))
+        }
+        _ => ResultDetails::None,
+    })
+}
+
+/// What the page of a run shows in addition to its numbers.
+pub fn run_details(folder: &RunFolder, summary: &Summary) -> Result<RunDetails, Failed> {
+    let plan = folder.plan().map_err(unreadable)?;
+    let manifest = folder.manifest().map_err(unreadable)?;
+    Ok(RunDetails {
+        details: details_of(folder, &plan, summary)?,
+        audit: audit_run(summary, Some(&plan)),
+        circumstances: circumstances::of_run(folder, &manifest),
+    })
+}
+
+/// What the charts of a run are drawn from.
+fn details_of(folder: &RunFolder, plan: &Plan, summary: &Summary) -> Result<Details, Failed> {
+    let samples: Vec<_> = folder.samples().collect();
+    let records = completed(folder.records().map_err(unreadable)?.ahead(), folder.judgements());
+    Ok(found_in(plan, summary, records, &samples))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn unreadable(error: FolderError) -> Failed {
+    Failed::usage(error.to_string())
+}
+
+/// What the page of a sweep shows in addition to its numbers. A point whose folder cannot be read any more
+/// is named and left out.
+pub fn sweep_details(
+    folder: &CampaignFolder,
+    summary: &SweepSummary,
+    observer: &dyn Observer,
+) -> SweepDetails {
+    let answer = rests_on(summary);
+    let mut found = SweepDetails {
+        points: Vec::new(),
+        audit: None,
+        circumstances: circumstances::of_sweep(folder, None),
+    };
+    for PointSummary { folder: name, .. } in &summary.points {
+        match read_point(folder.path(), name) {
+            Ok((point, view)) => {
+                let is_answer = answer.is_some_and(|answer| answer.folder == *name);
+                if is_answer {
+                    found.audit = Some(audit_run(&view.summary, Some(&point.plan)));
+                }
+                // Without an answer the first stands for all.
+                if is_answer || found.points.is_empty() {
+                    let point = Some((name.as_str(), &point.manifest));
+                    found.circumstances = circumstances::of_sweep(folder, point);
+                }
+                found.points.push(view);
+            }
+            Err(failed) => observer.warn(format!("left out: {failed}")),
+        }
+    }
+    found
+}
+
+/// What was asked of a point, and where.
+struct PointFacts {
+    plan: Plan,
+    manifest: Manifest,
+}
+
+/// A point as its folder has it.
+fn read_point(sweep: &Path, name: &str) -> Result<(PointFacts, PointView), Failed> {
+    let path = sweep.join(name);
+    let SavedRun { plan, manifest, summary } = read_as(&path, |_| Ok(()))?;
+    let folder = RunFolder::open(&path).map_err(unreadable)?;
+    let details = details_of(&folder, &plan, &summary)?;
+    Ok((PointFacts { plan, manifest }, PointView { folder: name.to_owned(), summary, details }))
+}
+
+/// The last of the runs that confirmed the answer.
+fn rests_on(summary: &SweepSummary) -> Option<&PointSummary> {
+    let confirmed = summary.goodput.as_ref()?.confirmed?;
+    let is_it = |PointSummary { point, standing, .. }: &&PointSummary| {
+        matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
+            && point.ask.level.value() == confirmed
+            && *standing == Standing::Met
+    };
+    summary.points.iter().rfind(is_it)
+}

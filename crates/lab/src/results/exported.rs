@@ -1,0 +1,46 @@
+//! The run behind an export.
+
+use goodput_exchange::RunExport;
+use goodput_record::{Artifact, FolderError, RunFolder};
+
+use crate::error::Failed;
+use crate::saved::{SavedRun, read_as};
+
+/// A run that is written in another shape.
+pub struct ExportedRun {
+    /// What was asked, and what came of it.
+    pub run: SavedRun,
+    folder: RunFolder,
+}
+
+impl ExportedRun {
+    /// The run of an artifact. Several runs have no request of their own, and neither has a file.
+    pub fn read(artifact: &Artifact) -> Result<Self, Failed> {
+        let path = artifact.path();
+        let several = |what: &str, hint: &str| {
+            let message = format!("`{}` holds {what}, and this format holds one", path.display());
+            Err(Failed::usage(message).hint(hint))
+        };
+        match artifact {
+            Artifact::File(_) => {
+                let message = "this format is made from a run's log, and a file has none";
+                return Err(Failed::usage(message).hint(
+                    "name the folder of a run; text, json and markdown go with files of other tools",
+                ));
+            }
+            Artifact::Comparison(_) => {
+                return several("several runs", "name one of the folders in it");
+            }
+            Artifact::Repeats(_) => return several("repeated runs", "name one of them: …/1"),
+            _ => {}
+        }
+        let run = read_as(path, |_| Ok(()))?;
+        let unreadable = |error: FolderError| Failed::usage(error.to_string());
+        Ok(Self { run, folder: RunFolder::open(path).map_err(unreadable)? })
+    }
+
+    /// Its records and numbers, ready to be written.
+    pub fn export(&self) -> RunExport<'_> {
+        RunExport::new(&self.run.plan, &self.run.summary, &self.folder)
+    }
+}

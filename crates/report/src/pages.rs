@@ -1,0 +1,89 @@
+//! One match from a saved result to its documents, and one from a document to a format.
+
+use goodput_campaign::saved::{ReportedResult, ResultDetails, SavedResult};
+
+use crate::compare::CompareView;
+use crate::document::Document;
+use crate::view::{Picture, RunView, SweepView};
+use crate::{compare, render, repeats, reported, run, sweep, sweeps};
+
+/// How a page is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageFormat {
+    /// For a terminal.
+    Text,
+    /// For a pull request or a job summary.
+    Markdown,
+    /// For a CI system: a test case for each promise.
+    Junit,
+    /// For a browser.
+    Html,
+}
+
+/// The page of a result; none where there is no page of that kind. A page for a browser takes the details
+/// of a run or of a sweep, other pages do without.
+pub fn page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -> Option<String> {
+    if !has_page(result, details, format) {
+        return None;
+    }
+    let pages = documents(result, details).into_iter().map(|document| write(&document, format));
+    Some(pages.collect::<Vec<_>>().join("\n"))
+}
+
+/// The charts of a result; of several runs or sweeps each has its own.
+pub fn charts(result: &SavedResult, details: &ResultDetails) -> Vec<Picture> {
+    match (result, details) {
+        (SavedResult::Run(summary), ResultDetails::Run(found)) => {
+            run::run_charts(&RunView::new(summary, found))
+        }
+        (SavedResult::Sweep(summary), ResultDetails::Sweep(found)) => {
+            sweep::sweep_charts(&SweepView::new(summary, found))
+        }
+        (SavedResult::Comparison(comparison), _) => compare::compare_charts(comparison),
+        _ => Vec::new(),
+    }
+}
+
+fn has_page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -> bool {
+    match result {
+        SavedResult::Reported(_) => matches!(format, PageFormat::Text | PageFormat::Markdown),
+        SavedResult::Run(_) | SavedResult::Sweep(_) if format == PageFormat::Html => {
+            !matches!(details, ResultDetails::None)
+        }
+        _ => true,
+    }
+}
+
+/// A file of another tool may hold several results, every other artifact is one document.
+fn documents(result: &SavedResult, details: &ResultDetails) -> Vec<Document> {
+    let document = match (result, details) {
+        (SavedResult::Run(summary), ResultDetails::Run(found)) => {
+            run::document(summary, Some(&RunView::new(summary, found)))
+        }
+        (SavedResult::Run(summary), _) => run::document(summary, None),
+        (SavedResult::Repeats(found), _) => repeats::document(found),
+        (SavedResult::Sweep(summary), ResultDetails::Sweep(found)) => {
+            sweep::document(summary, Some(&SweepView::new(summary, found)))
+        }
+        (SavedResult::Sweep(summary), _) => sweep::document(summary, None),
+        (SavedResult::Sweeps(found), _) => sweeps::document(found),
+        (SavedResult::Comparison(comparison), ResultDetails::Comparison(found)) => {
+            compare::document(CompareView::new(comparison, found))
+        }
+        (SavedResult::Comparison(comparison), _) => compare::document((&**comparison).into()),
+        (SavedResult::Reported(results), _) => {
+            let document = |one: &ReportedResult| reported::document(&one.reported, &one.audit);
+            return results.iter().map(document).collect();
+        }
+    };
+    vec![document]
+}
+
+fn write(document: &Document, format: PageFormat) -> String {
+    match format {
+        PageFormat::Text => render::text::page(document),
+        PageFormat::Markdown => render::markdown::page(document),
+        PageFormat::Junit => render::junit::page(document),
+        PageFormat::Html => render::html::page(document),
+    }
+}

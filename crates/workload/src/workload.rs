@@ -1,0 +1,298 @@
+//! The sessions of a run, by number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use goodput_model::{ClassPlan, Constraint, Nanos, Session, SharedPlan, SourcePlan, WorkloadPlan};
+use goodput_tokens::Tokenizer;
+
+use crate::author::Author;
+use crate::class::{Class, Source};
+use crate::error::WorkloadError;
+use crate::hash::Canon;
+use crate::material::{Material, Setting};
+use crate::mix::Mix;
+use crate::{check, hash, sources};
+
+/// The sessions of a run. Cheap to clone.
+#[derive(Clone)]
+pub struct Workload(Arc<Inner>);
+
+struct Inner {
+    author: Author,
+    mix: Mix,
+    classes: Vec<Class>,
+    notes: Vec<String>,
+    /// What the hash holds beside the sessions.
+    identity: Vec<String>,
+}
+
+impl fmt::Debug for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workload").field("classes", &self.0.identity).finish_non_exhaustive()
+    }
+}
+
+/// Sessions that enter the hash.
+const HASHED: u64 = 100;
+
+impl Workload {
+    /// The workload that the plan describes; reads its files.
+    pub fn new(plan: &WorkloadPlan, setting: &Setting) -> Result<Self, WorkloadError> {
+        Self::build(plan, setting, Self::load(plan, setting, None)?)
+    }
+
+    /// What each class needs from its files, in the order of the classes. The tokenizer chooses
+    /// entries by their length; without one, an estimate does.
+    pub fn load(
+        plan: &WorkloadPlan,
+        setting: &Setting,
+        tokenizer: Option<&Tokenizer>,
+    ) -> Result<Vec<Material>, WorkloadError> {
+        check::check(plan)?;
+        sources::load(plan, setting, tokenizer)
+    }
+
+    /// The workload that the plan describes, from what was loaded for each class.
+    pub fn build(
+        plan: &WorkloadPlan,
+        setting: &Setting,
+        loaded: Vec<Material>,
+    ) -> Result<Self, WorkloadError> {
+        check::check(plan)?;
+        let scale = setting.time_scale;
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(WorkloadError::new(
+                format!("a time scale of {scale} is none: expected a number above zero"),
+                "1 plays a trace as it was recorded, 0.5 twice as fast",
+            ));
+        }
+        let shares: Vec<(&str, f64)> =
+            plan.classes.iter().map(|class| (class.name.as_str(), class.share)).collect();
+        let mix = Mix::new(&shares, setting.seed)?;
+        let author = Author::new(plan, setting.seed)?;
+        let mut materials = loaded.into_iter();
+        let (mut classes, mut notes, mut identity) = (Vec::new(), Vec::new(), Vec::new());
+        let (template, message) = (author.template, author.message);
+        identity.push(format!("seed {} template {template} {message}", setting.seed));
+        identity.push(plan.calibration.as_ref().map_or(String::new(), |c| c.costs.clone()));
+        for (index, class) in plan.classes.iter().enumerate() {
+            let material = materials.next().unwrap_or_default();
+            let sha256 = sha256(class, &material)?;
+            identity.push(hash::identity(class, sha256.as_deref()));
+            notes.extend(remarks(&class.name, &material));
+            let made = Class::new(index as u64, class, setting, material, plan.skip_invalid)?;
+            notes.extend(images_left_out(&made));
+            notes.extend(outgrown(class, &author));
+            classes.push(made);
+        }
+        Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
+    }
+
+    /// When session `number` arrives, in a workload that brings its own instants, on the run's
+    /// clock; `None` past the end, and in workloads without instants.
+    pub fn arrival(&self, number: u64) -> Option<Nanos> {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.arrival(local)
+    }
+
+    /// Session `number`; `None` past the end of a workload that ends.
+    pub fn session(&self, number: u64) -> Option<Session> {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.session(&self.0.author, number, local)
+    }
+
+    /// How many requests session `number` has, without making it where that can be.
+    pub fn requests(&self, number: u64) -> Option<u64> {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class)?.requests(&self.0.author, number, local)
+    }
+
+    /// In whose turn a session is dealt out to one of several clients: its own, but for rows of a trace
+    /// that are played one by one, which have that of the session they were taken from.
+    pub fn turn(&self, number: u64) -> u64 {
+        let (class, local) = self.0.mix.class(number);
+        self.0.classes.get(class).and_then(|class| class.turn(local)).unwrap_or(number)
+    }
+
+    /// Sessions in all, of a workload that ends.
+    pub fn sessions(&self) -> Option<u64> {
+        self.0.classes.iter().find_map(|class| match &class.source {
+            Source::Trace(trace) => Some(trace.sessions() as u64),
+            Source::Frozen { sessions, .. } => Some(sessions.len() as u64),
+            _ => None,
+        })
+    }
+
+    /// What people should know of it: entries left out, entries repeated.
+    pub fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
+    /// What people should know once so many sessions were asked for: entries that came again.
+    pub fn repeats(&self, sessions: u64) -> Vec<String> {
+        let Inner { classes, mix, .. } = self.0.as_ref();
+        let classes = classes.iter().enumerate();
+        classes.filter_map(|(index, class)| repeats(class, mix.expected(index, sessions))).collect()
+    }
+
+    /// The constraints that answers may be under, with their classes.
+    pub fn constraints(&self) -> Vec<(Arc<str>, Arc<Constraint>)> {
+        let mut found: Vec<(Arc<str>, Arc<Constraint>)> = Vec::new();
+        let mut add = |class: &Arc<str>, constraint: &Arc<Constraint>| {
+            let is_there = |(name, known): &(Arc<str>, Arc<Constraint>)| {
+                name == class && known.kind() == constraint.kind()
+            };
+            if !found.iter().any(is_there) {
+                found.push((Arc::clone(class), Arc::clone(constraint)));
+            }
+        };
+        for class in &self.0.classes {
+            if let Some((_, constraint)) = &class.traits.constraint {
+                add(&class.traits.name, constraint);
+            }
+            let Source::Frozen { sessions, .. } = &class.source else { continue };
+            let steps = sessions.iter().flat_map(|(_, session)| &session.steps);
+            for request in steps.flat_map(|step| &step.requests) {
+                if let Some(constraint) = &request.constraint {
+                    add(&request.planned.class, constraint);
+                }
+            }
+        }
+        found
+    }
+
+    /// SHA-256 of the plan's shapes and files and of the first hundred sessions, in hexadecimal:
+    /// the same on every machine that sends the same.
+    pub fn hash(&self) -> String {
+        let mut canon = Canon::default();
+        self.0.identity.iter().for_each(|line| canon.text(line));
+        for session in (0..HASHED).map_while(|number| self.session(number)) {
+            canon.session(&session);
+        }
+        canon.finish()
+    }
+
+    /// Share of the prompt tokens of the first `sessions` sessions that a prefix cache would hold,
+    /// warm and without limits, by the plan. What sessions share by chance is not in it.
+    pub fn cache_estimate(&self, sessions: u64) -> f64 {
+        let (mut cached, mut all) = (0u64, 0u64);
+        for session in (0..sessions).map_while(|number| self.session(number)) {
+            for request in session.steps.iter().flat_map(|step| &step.requests) {
+                cached += u64::from(request.planned.cached_tokens.unwrap_or(0));
+                all += u64::from(request.planned.input_tokens);
+            }
+        }
+        cached as f64 / all.max(1) as f64
+    }
+}
+
+/// The hash of the class's file, which must be the plan's where the plan has one.
+fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, WorkloadError> {
+    let (file, planned) = match &class.source {
+        SourcePlan::Dataset(data) => (&data.file, data.sha256.as_ref()),
+        SourcePlan::Trace(trace) => (&trace.file, trace.sha256.as_ref()),
+        SourcePlan::Frozen { file, sha256 } => (file, sha256.as_ref()),
+        SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. } => (&class.name, None),
+    };
+    let found = match material {
+        Material::Synthetic => None,
+        Material::Entries(loaded) => Some(loaded.sha256.clone()),
+        Material::Pairs(pairs) => {
+            let mut canon = Canon::default();
+            for (input, output) in pairs {
+                canon.number(u64::from(*input) << 32 | u64::from(*output));
+            }
+            Some(canon.finish())
+        }
+        Material::Frozen(sessions) => planned.cloned().or_else(|| {
+            let mut canon = Canon::default();
+            canon.number(sessions.len() as u64);
+            for (_, session) in sessions {
+                canon.session(session);
+            }
+            Some(canon.finish())
+        }),
+    };
+    match (planned, &found) {
+        (Some(planned), Some(found)) if planned != found => Err(WorkloadError::new(
+            format!(
+                "class `{}`: {file} is not the file of the plan: its hash is {found}",
+                class.name
+            ),
+            format!("the plan was made with {planned}; remove `sha256` from the plan to go on"),
+        )),
+        _ => Ok(found),
+    }
+}
+
+/// What the loader left out, and what else it has to say.
+fn remarks(class: &str, material: &Material) -> Vec<String> {
+    let Material::Entries(loaded) = material else { return Vec::new() };
+    let left_out = reasons(&loaded.skipped).map(|(total, reasons)| {
+        let seen = grouped(loaded.seen);
+        format!("{class}: {} of {seen} entries left out: {reasons}", grouped(total))
+    });
+    let notes = loaded.notes.iter().map(|note| format!("{class}: {note}"));
+    left_out.into_iter().chain(notes).collect()
+}
+
+fn images_left_out(class: &Class) -> Option<String> {
+    let (total, reasons) = reasons(&class.traits.pool.skipped)?;
+    Some(format!("{}: {} images left out: {reasons}", class.traits.name, grouped(total)))
+}
+
+/// How many were left out, and why; `None` where none were.
+fn reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
+    let reasons: Vec<String> =
+        skipped.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    (!reasons.is_empty()).then(|| (skipped.values().sum(), reasons.join(", ")))
+}
+
+/// Whether what prompts share is longer than they were to be.
+fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
+    let SourcePlan::Synthetic { input, .. } = &class.source else { return None };
+    let prefix = class.prefix.as_ref()?;
+    let shared = match prefix.shared {
+        Some(SharedPlan::Groups { tokens, .. } | SharedPlan::Tiling { tokens, .. }) => tokens,
+        _ => 0,
+    };
+    let least = author.before(prefix.system_tokens).saturating_add(shared);
+    (f64::from(least) >= input.typical_most()).then(|| {
+        format!(
+            "{}: prompts are longer than the {input} tokens asked for: what they share has {} already",
+            class.name,
+            grouped(least.into())
+        )
+    })
+}
+
+/// Whether a file's entries are asked more than once by so many sessions.
+fn repeats(class: &Class, sessions: f64) -> Option<String> {
+    let Source::Entries(entries) = &class.source else { return None };
+    let count = entries.list.len();
+    let times = sessions / count as f64;
+    (times > 1.0).then(|| {
+        format!(
+            "{}: {} entries for {} requests: repeated {} times with fresh nonces",
+            class.traits.name,
+            grouped(count as u64),
+            grouped(sessions.ceil() as u64),
+            (times * 10.0).round() / 10.0
+        )
+    })
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
