@@ -41,7 +41,7 @@ const KINDS: [Kind; 11] = [
     kind("sweeps", ("campaign", "Sweeps"), "summary.json of sweeps over several configurations"),
     kind("comparison", ("campaign", "Comparison"), "summary.json of a comparison"),
     kind("floor", ("campaign", "Floor"), "The noise floor of a machine"),
-    kind("capacity", ("campaign", "Capacity"), "What `goodput plan --json` prints"),
+    kind("capacity", ("campaign", "Capacity"), "What `goodput capacity --json` prints"),
     kind("calibration", ("campaign", "Calibration"), "What `goodput calibrate --json` prints"),
     kind("manifest", ("record", "Manifest"), "manifest.json of a run"),
     kind("column", ("stats", "Column"), "What `goodput stats --json` prints"),

@@ -48,7 +48,7 @@ fn save(args: &CalibrateArgs, calibration: &Calibration) -> Result<PathBuf, Fail
         (None, Some(path)) => path,
         (None, None) => {
             return Err(Failed::usage("neither XDG_STATE_HOME nor HOME is set")
-                .hint("--out FILE says where to keep the result"));
+                .hint("--output FILE names another place"));
         }
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -9,7 +9,7 @@ pub(crate) use goodput_lab::Failed;
 
 /// Exit codes. Scripts rely on them.
 pub(crate) mod exit {
-    /// All went well.
+    /// Success.
     pub(crate) const OK: u8 = 0;
     /// A bug, or a system that refused something basic.
     pub(crate) const INTERNAL: u8 = 1;
@@ -17,15 +17,15 @@ pub(crate) mod exit {
     pub(crate) const USAGE: u8 = 2;
     /// The target cannot be reached, or is not what it should be.
     pub(crate) const TARGET: u8 = 3;
-    /// An SLO was missed, or an audited result is in doubt.
+    /// An SLO was missed, or an audited result is doubtful.
     pub(crate) const MISSED: u8 = 4;
-    /// The result is void, or there is too little to decide what was asked.
+    /// The result is void, or has too few samples to decide.
     pub(crate) const VOID: u8 = 5;
     /// Stopped by the user; a partial report was written.
     pub(crate) const INTERRUPTED: u8 = 130;
 }
 
-/// What the process ends with.
+/// The exit code of the process.
 fn code(failed: &Failed) -> u8 {
     match failed {
         Failed::Usage(_) => exit::USAGE,

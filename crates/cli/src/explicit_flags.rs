@@ -1,14 +1,15 @@
-//! What was typed, and what is only a default.
+//! Which flags were typed, and which have only their default.
 
 use std::ffi::OsString;
 
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, words};
 use crate::error::Failed;
 
-/// What runs beside a run and how its result is shown may be chosen anew each time.
+/// Flags that can be chosen again each time: what else happens during a run, and how its result is
+/// shown.
 const ALWAYS: [&str; 14] = [
     "color",
     "screen",
@@ -29,7 +30,7 @@ const ALWAYS: [&str; 14] = [
 /// The flags of this process' command line by their ids (`slo`, `num_requests`), each with what it
 /// is called there (`--num-requests`); targets are among them.
 pub(crate) fn flags() -> Vec<(String, String)> {
-    of(std::env::args_os())
+    of(words())
 }
 
 /// Whether this flag was typed.
@@ -37,12 +38,12 @@ pub(crate) fn is_typed(id: &str) -> bool {
     flags().iter().any(|(typed, _)| typed == id)
 }
 
-/// Refuses every flag beside one that names a file with all that was asked, but for these.
+/// Refuses every flag but these next to one that names a plan or a folder.
 pub(crate) fn refuse_beside(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
-    beside(&flags(), flag, allowed)
+    refuse_others(&flags(), flag, allowed)
 }
 
-fn beside(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Result<(), Failed> {
+fn refuse_others(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Result<(), Failed> {
     let may = |id: &str| id == flag || ALWAYS.contains(&id) || allowed.contains(&id);
     let others = typed.iter().filter(|(id, _)| !may(id));
     let others: Vec<&str> = others.map(|(_, name)| name.as_str()).collect();
@@ -51,9 +52,9 @@ fn beside(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Result<()
     }
     let others = others.join(", ");
     Err(Failed::usage(format!(
-        "`--{flag}` goes on as it was asked: {others} cannot be given again"
+        "`--{flag}` continues with its own settings: {others} cannot be given again"
     ))
-    .hint(format!("leave out {others}; without --{flag} it begins anew")))
+    .hint(format!("leave out {others}, or leave out --{flag} to start over")))
 }
 
 fn of(words: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
@@ -95,7 +96,7 @@ mod tests {
         let refused = |line: &str| {
             let flags = of(line.split(' ').map(OsString::from));
             assert!(!flags.is_empty(), "{line}");
-            beside(&flags, "resume", &[]).map_err(|failed| failed.to_string())
+            refuse_others(&flags, "resume", &[]).map_err(|failed| failed.to_string())
         };
         // Those of groups within groups too.
         let more = [

@@ -8,8 +8,11 @@ mod compare;
 mod error;
 mod explicit_flags;
 mod fleet;
+mod help;
+mod init;
 mod listen;
 mod live;
+mod man;
 mod merge;
 mod mock;
 mod notes;
@@ -36,15 +39,20 @@ mod workload;
 use std::process::ExitCode;
 
 use args::{Arguments, Verb};
-use clap::Parser;
+use error::Failed;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let Arguments { verb, color } = Arguments::parse();
-    output::choose_colour(color);
-    let outcome = match verb {
+    let outcome = args::read().and_then(carry_out);
+    terminal::close();
+    outcome.unwrap_or_else(|failed| error::show(&failed))
+}
+
+fn carry_out(arguments: Arguments) -> Result<ExitCode, Failed> {
+    output::choose_color(arguments.color);
+    match arguments.verb {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
         Verb::Compare(args) => compare::compare(&args),
@@ -52,7 +60,7 @@ fn main() -> ExitCode {
         Verb::Merge(args) => merge::merge(&args),
         Verb::Audit(args) => audit::audit(&args),
         Verb::Stats(args) => stats::stats(&args),
-        Verb::Plan(args) => capacity::capacity(&args),
+        Verb::Capacity(args) => capacity::capacity(&args),
         Verb::Mock(args) => mock::mock(&args),
         Verb::Workload(verb) => workload::workload(&verb),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
@@ -60,11 +68,12 @@ fn main() -> ExitCode {
         Verb::Shadow(args) => shadow::shadow(&args),
         Verb::Ui(args) => ui::ui(&args),
         Verb::Fleet(args) => fleet::fleet(&args),
+        Verb::Init(args) => init::init(&args),
+        Verb::Help { words } => help::help(&words),
         Verb::Completions { shell } => output::completions(shell),
-        Verb::Man { verb } => output::man_page(verb.as_deref()),
+        Verb::Man { verb } => man::man(verb.as_deref()),
+        Verb::Version => output::version(),
         Verb::ColdStart(args) => serve::cold_start(&args),
         Verb::Supervise(args) => serve::supervise(&args),
-    };
-    terminal::close();
-    outcome.unwrap_or_else(|failed| error::show(&failed))
+    }
 }

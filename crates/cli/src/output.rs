@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use clap::CommandFactory;
+use clap::builder::StyledStr;
 use clap_complete::Shell;
 
-use crate::args::{Arguments, ColorName};
+use crate::args::{ColorName, command};
 pub(crate) use crate::notes::note;
 use crate::terminal;
 use goodput_lab::Failed;
 
-/// What `--color` says.
-static COLOUR: OnceLock<ColorName> = OnceLock::new();
+/// The value of `--color`.
+static COLOR: OnceLock<ColorName> = OnceLock::new();
 
-/// Prints data. A reader that has had enough is no error; a full disk is.
+/// Prints data. A reader that closed the pipe is not an error; a full disk is.
 pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
     terminal::close();
     let mut out = io::stdout().lock();
@@ -36,28 +36,28 @@ pub(crate) fn warn_if_open(address: SocketAddr, meaning: &str) {
     }
 }
 
-/// Prints a page for people: with colours, where stdout is a terminal.
+/// Prints a page for people: with color, where stdout is a terminal.
 pub(crate) fn page(text: &str) -> Result<(), Failed> {
-    if is_coloured(io::stdout().is_terminal()) {
+    if uses_color(io::stdout().is_terminal()) {
         return data(goodput_report::coloured(text).as_bytes());
     }
     data(text.as_bytes())
 }
 
-/// Keeps what `--color` says.
-pub(crate) fn choose_colour(choice: ColorName) {
-    let _ = COLOUR.set(choice);
+/// Keeps the value of `--color`.
+pub(crate) fn choose_color(choice: ColorName) {
+    let _ = COLOR.set(choice);
 }
 
-/// Whether the screen has colours.
-pub(crate) fn has_colour() -> bool {
-    is_coloured(true)
+/// Whether the screen has color.
+pub(crate) fn has_color() -> bool {
+    uses_color(true)
 }
 
-fn is_coloured(is_terminal: bool) -> bool {
+fn uses_color(is_terminal: bool) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-    match COLOUR.get().copied().unwrap_or_default() {
+    match COLOR.get().copied().unwrap_or_default() {
         ColorName::Always => true,
         ColorName::Never => false,
         ColorName::Auto => !is_set("NO_COLOR") && (is_terminal || is_forced),
@@ -67,26 +67,20 @@ fn is_coloured(is_terminal: bool) -> bool {
 /// `goodput completions SHELL`
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "goodput", &mut script);
+    clap_complete::generate(shell, &mut command(), "goodput", &mut script);
     data(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// `goodput man [VERB]`
-pub(crate) fn man_page(verb: Option<&str>) -> Result<ExitCode, Failed> {
-    let mut command = Arguments::command();
-    // Gives the verbs their full names.
-    command.build();
-    if let Some(verb) = verb {
-        let found = command.find_subcommand(verb).cloned();
-        command = found.ok_or_else(|| {
-            Failed::usage(format!("there is no verb `{verb}`")).hint("goodput --help lists them")
-        })?;
-    }
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command)
-        .render(&mut page)
-        .map_err(|error| Failed::internal(format!("cannot write the page: {error}")))?;
-    data(&page)?;
+/// `goodput version`
+pub(crate) fn version() -> Result<ExitCode, Failed> {
+    data(command().render_version().as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints help, with color where stdout is a terminal.
+pub(crate) fn styled(text: &StyledStr) -> Result<(), Failed> {
+    let is_colored = uses_color(io::stdout().is_terminal());
+    let text = if is_colored { text.ansi().to_string() } else { text.to_string() };
+    data(format!("{}\n", text.trim_end()).as_bytes())
 }

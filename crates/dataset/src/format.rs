@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use goodput_model::excerpt;
+use goodput_model::{closest, excerpt};
 
 use crate::error::names;
 
@@ -98,11 +98,11 @@ impl TraceFormat {
 
 /// A name that no form has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no {what}, expected one of {known}")]
+#[error("`{name}` is not a {what}, {expected}")]
 pub struct UnknownFormat {
     name: String,
     what: &'static str,
-    known: String,
+    expected: String,
 }
 
 pub(crate) fn by_name<T: Copy>(
@@ -112,10 +112,14 @@ pub(crate) fn by_name<T: Copy>(
     name: impl Fn(T) -> &'static str,
 ) -> Result<T, UnknownFormat> {
     let wanted = text.trim();
+    let known = || all.iter().map(|one| name(*one));
     all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| UnknownFormat {
         name: excerpt(text),
         what,
-        known: names(all.iter().map(|one| name(*one))),
+        expected: match closest(wanted, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("expected one of {}", names(known())),
+        },
     })
 }
 

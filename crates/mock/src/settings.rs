@@ -84,7 +84,10 @@ impl MockSettings {
         let is_file = Path::new(name).extension().is_some_and(|end| end == "toml");
         if !is_file {
             let known = Profile::NAMES.join(", ");
-            let reason = format!("the profiles are {known}; a file of one's own ends in .toml");
+            let near = goodput_model::closest(name, Profile::NAMES);
+            let guess = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+            let reason =
+                format!("{guess}The profiles are {known}; a file of your own ends in .toml");
             return Err(wrong(reason));
         }
         let text = goodput_files::read_text(Path::new(name), MOST_TOML)

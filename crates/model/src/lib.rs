@@ -4,7 +4,9 @@
 //! Every other crate speaks these types. This one does no I/O, reads no clock and starts no task.
 
 mod caveat;
+mod closest;
 mod distribution;
+mod duration;
 mod exchange;
 mod failure;
 mod finish;
@@ -30,7 +32,9 @@ mod until;
 mod workload;
 
 pub use caveat::{Caveat, CaveatCode, Explanation, Severity, Verdict};
+pub use closest::closest;
 pub use distribution::{Clip, Delay, LengthDistribution};
+pub use duration::parse_duration;
 pub use exchange::{
     AnswerJudgement, Chunk, Connect, Exchange, Phase, RequestRecord, Stamps, TcpFacts, TimeSpan,
     TokenCount, TokenSource,

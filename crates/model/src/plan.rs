@@ -626,8 +626,7 @@ mod duration_text {
     pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Duration, D::Error> {
-        humantime::parse_duration(&String::deserialize(deserializer)?)
-            .map_err(serde::de::Error::custom)
+        crate::parse_duration(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::parse::wrong;
-use crate::{Nanos, ParseError};
+use crate::{Nanos, ParseError, parse_duration};
 
 /// A rate that changes over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +106,7 @@ fn rate(text: &str) -> Option<f64> {
 }
 
 fn time(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text).ok().filter(|time| !time.is_zero())
+    parse_duration(text).ok().filter(|time| !time.is_zero())
 }
 
 fn stage(text: &str) -> Option<Stage> {

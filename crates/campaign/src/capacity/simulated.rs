@@ -119,7 +119,7 @@ impl Parameters {
         // Memory is not modelled: what it does to the measured points is in their step times.
         let kv = Kv { blocks: 10_000_000, block_tokens: 1024, prefix_caching: false };
         let profile = Profile {
-            about: "calibrated from measured points by `goodput plan`".to_owned(),
+            about: "calibrated from measured points by `goodput capacity`".to_owned(),
             model: "calibrated".to_owned(),
             max_model_len: 4_000_000,
             default_tokens: 256,

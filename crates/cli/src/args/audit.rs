@@ -7,31 +7,37 @@ use clap::{Args, ValueEnum};
 const EXAMPLES: &str = "\
 Examples:
   goodput audit runs/2026-11-15T10-22-07Z-chat-run
-      A run of ours: its verdict, its caveats, and the checklist
+      A run of goodput: its verdict, its caveats, and the checklist
   goodput audit vllm-inf-llama.json --format md > audit.md
-      A result of `vllm bench serve`, as a table to send on
-  goodput audit benchmarks.json profile_export_aiperf.json --json | jq '.[].items[] | select(.status == \"wrong\")'
+      A result of `vllm bench serve`, as a Markdown table
+  goodput audit benchmarks.json profile_export_aiperf.json --json
       Results of GuideLLM and AIPerf, as JSON
   goodput audit results.jsonl --strict
-      Results of SGLang; what they leave out counts as doubtful
+      A result of SGLang; missing statements count as doubtful
 
-What is checked, and why: docs/audit.md.
+docs/audit.md lists the checks and their reasons.
 
-Exit codes: 0 nothing worse than notes and gaps, 4 something doubtful, 5 something void,
-            2 a result cannot be read. Of several results the worst counts.";
+Exit codes:
+  0    nothing worse than notes and gaps
+  2    wrong usage, or a result cannot be read
+  4    something is doubtful
+  5    something is void
 
-/// Say what a result states, what it leaves out, and what of it cannot be trusted
+With several results the worst counts.";
+
+/// Check what a result states, omits, and cannot support
 ///
-/// RESULT is a run folder of ours (or its summary.json), or a result file of `vllm bench serve`,
-/// `vllm-bench`, SGLang bench_serving, AIPerf, GenAI-Perf or GuideLLM. Nothing is sent anywhere.
+/// RESULT is a run folder of goodput, its summary.json, or a result file of `vllm bench serve`,
+/// `vllm-bench`, SGLang bench_serving, AIPerf, GenAI-Perf, or GuideLLM. goodput makes no network
+/// requests.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct AuditArgs {
     /// Run folders and result files
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<PathBuf>,
 
-    /// What to print
+    /// Format to print
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: AuditFormat,
 
@@ -39,7 +45,7 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Count what is missing as doubtful
+    /// Count missing statements as doubtful
     #[arg(long)]
     pub(crate) strict: bool,
 }

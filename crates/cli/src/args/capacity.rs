@@ -1,4 +1,4 @@
-//! Arguments of `goodput plan`.
+//! Arguments of `goodput capacity`.
 
 use std::path::PathBuf;
 
@@ -6,94 +6,97 @@ use clap::{ArgGroup, Args};
 
 const EXAMPLES: &str = "\
 Examples:
-  goodput plan runs/2026-11-15T10-22-07Z-chat-sweep --target-rps 100 --gpus-per-replica 8
+  goodput capacity runs/2026-11-15T10-22-07Z-chat-sweep --target-rps 100 --gpus-per-replica 8
       Replicas and GPUs for 100 requests per second, from the sweep of one replica
-  goodput plan --goodput-rps 22 --gpus-per-replica 8 --target-rps 100
-      The same from a figure that was measured elsewhere: 5 replicas, 40 GPUs; 6 and 48 with headroom
-  goodput plan runs/… --target-rps 100 --gpus-per-replica 8 --price-per-gpu-hour 2.5
-      And what it costs: per hour, per million tokens, per 1000 requests
-  goodput plan runs/… --diurnal 100:20:14 --replicas 6
-      A day between 20 and 100 requests per second with its peak at 14 h: hours at risk on 6 replicas
-  goodput plan runs/… --traffic week.csv --json | jq '.traffic.hours[] | select(.state != \"fine\")'
-      The same for rates from a file: columns `time_s,rps` or `hour,rps`, or a trace of requests
-  goodput plan runs/… --target-rps 100 --fan-out 10
+  goodput capacity --goodput-rps 22 --gpus-per-replica 8 --target-rps 100
+      The same from a figure measured elsewhere: 5 replicas and 40 GPUs, 6 and 48 with headroom
+  goodput capacity runs/… --target-rps 100 --gpus-per-replica 8 --price-per-gpu-hour 2.5
+      Also the cost per hour, per million tokens, and per 1,000 requests
+  goodput capacity runs/… --diurnal 100:20:14 --replicas 6
+      A day between 20 and 100 requests per second with its peak at 14 h: hours at risk
+  goodput capacity runs/… --traffic week.csv --json
+      Load from a file: columns `time_s,rps` or `hour,rps`, or a trace of requests
+  goodput capacity runs/… --target-rps 100 --fan-out 10
       Also the latency of a step that makes ten calls at once
-  goodput plan runs/… --diurnal 100:20:14 --html plan.html
-      The same as a page for a browser, with its charts
+  goodput capacity runs/… --diurnal 100:20:14 --html plan.html
+      Also as one HTML file with charts
 
-Formulas, assumptions and limits: docs/capacity.md.
+docs/capacity.md has the formulas, assumptions, and limits.
 
-Exit codes: 0 good, 2 usage or bad input, or a sweep that has no answer.";
+Exit codes:
+  0    success
+  2    wrong usage or bad input, or a sweep without an answer";
 
-/// Say how many replicas and GPUs a load needs, and what they cost
+/// Compute the replicas, GPUs, and cost that a load needs
 ///
-/// RUN is the folder or the summary.json of a sweep, of several configurations (then the best one
-/// counts), or of a run that kept its SLO. Nothing is sent anywhere. What lies beyond the measured
-/// range is said.
+/// RESULT is the folder or summary.json of a sweep, of a sweep over several configurations (the
+/// best one counts), or of a run that met its SLO. The plan says where it goes beyond the measured
+/// range. goodput makes no network requests.
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXAMPLES,
+    after_long_help = EXAMPLES,
     group = ArgGroup::new("load").required(true).multiple(true).args(["target_rps", "traffic", "diurnal"])
 )]
 pub(crate) struct CapacityArgs {
-    /// A sweep, or a run that kept its SLO: its folder or its summary.json
-    #[arg(value_name = "RUN", required_unless_present = "goodput_rps")]
+    /// Sweep, or a run that met its SLO: its folder or its summary.json
+    #[arg(value_name = "RESULT", required_unless_present = "goodput_rps")]
     pub(crate) run: Option<PathBuf>,
 
-    /// Instead of RUN: the rate at which one replica keeps its SLO, measured elsewhere
+    /// Instead of RESULT: the goodput of one replica, in requests per second, measured elsewhere
     #[arg(long, value_name = "RPS", value_parser = rate, conflicts_with = "run", allow_negative_numbers = true)]
     pub(crate) goodput_rps: Option<f64>,
 
-    /// A rate above it at which the replica does not
+    /// Load above --goodput-rps at which the replica missed the SLO
     #[arg(long, value_name = "RPS", value_parser = rate, requires = "goodput_rps", allow_negative_numbers = true)]
     pub(crate) rejected_rps: Option<f64>,
 
-    /// Of several configurations this one, as `name=value`; may be repeated
+    /// Use this configuration of the sweep, as NAME=VALUE; can be repeated
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "goodput_rps", value_parser = pair)]
     pub(crate) configuration: Vec<(String, String)>,
 
-    /// Requests per second that shall be carried [default: the highest five minutes of the traffic]
+    /// Requests per second to carry [default: the highest five minutes of the traffic]
     #[arg(long, value_name = "RPS", value_parser = rate, allow_negative_numbers = true)]
     pub(crate) target_rps: Option<f64>,
 
-    /// Load to spare, on top of the target
+    /// Spare load in addition to the target, such as `20%` or `0.2`
     #[arg(long, value_name = "SHARE", value_parser = headroom, default_value = "20%", allow_hyphen_values = true)]
     pub(crate) headroom: f64,
 
-    /// GPUs of one replica [default: what the sweep says]
+    /// GPUs per replica [default: as stated in the sweep]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub(crate) gpus_per_replica: Option<u32>,
 
-    /// What one GPU costs for an hour, in any currency
+    /// Price of one GPU per hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = price, allow_negative_numbers = true)]
     pub(crate) price_per_gpu_hour: Option<f64>,
 
-    /// Rates over time: a table with `time_s,rps` or `hour,rps`, or a trace of requests
+    /// Load over time: a table with `time_s,rps` or `hour,rps`, or a trace of requests
     #[arg(long, value_name = "FILE", conflicts_with = "diurnal")]
     pub(crate) traffic: Option<PathBuf>,
 
-    /// A day as a sine: requests per second at its peak and its trough, and the hour of the peak
+    /// Load of a day as a sine: requests per second at peak and trough, and the hour of the peak
+    /// [default hour: 14]
     #[arg(long, value_name = "PEAK:TROUGH[:HOUR]", value_parser = day, allow_negative_numbers = true)]
     pub(crate) diurnal: Option<Day>,
 
-    /// Hold the load against so many replicas [default: those with headroom]
+    /// Check the load against this many replicas [default: the number with headroom]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) replicas: Option<u64>,
 
-    /// Also say what a step waits for that makes so many calls at once
+    /// Also compute the latency of a step that makes this many parallel calls
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(2..=100_000), allow_negative_numbers = true)]
     pub(crate) fan_out: Option<u32>,
 
-    /// Also write the plan as a page for a browser, with everything in it
+    /// Also write the plan as one HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Print the plan as JSON instead of a page
+    /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What `--diurnal` says.
+/// The value of `--diurnal`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Day {
     pub(crate) peak: f64,

@@ -1,4 +1,4 @@
-//! What can be typed about a comparison.
+//! Arguments of `goodput compare`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,69 +6,80 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{Arrivals, Rate};
 
-use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs, positive_time};
+use super::value::{positive_time, side, time};
+use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   goodput compare mock mock:time_factor=1.05 --rate 20
-      Try it without a server: the second engine is 5 % slower
-  goodput compare http://localhost:8000 http://localhost:8001 --rate 8
-      The same requests at the same instants on both, in turn, until it can be told
-  goodput compare http://localhost:8000 --aa --rate 8
-      A server with itself, once: how much chance there is on this rig
+      Try it without a server: the second mock is 5 % slower
+  goodput compare localhost:8000 localhost:8001 --rate 8
+      The same requests at the same instants on both, until the outcome is clear
+  goodput compare runs/baseline localhost:8000 --gate 'p99 ttft < +5%'
+      Repeat the runs of a saved baseline on this server; exit code 4 if worse
+  goodput compare runs/baseline localhost:8000 --gate 'p99 ttft < +5%, goodput > -3%' \\
+      --junit gate.xml --markdown \"$GITHUB_STEP_SUMMARY\"
+      The same in CI, for a baseline measured with --slo
+  goodput compare localhost:8000 --aa --rate 8
+      A server with itself, once: the noise floor of this rig
   goodput compare old=http://a:8000 new=http://b:8000 --rate 4,8,16 --slo interactive --at-once
-      Three loads, both servers at once (each on hardware of its own)
-  goodput compare http://localhost:8000 http://localhost:8000 --rate 8 \\
-      --switch-cmd './start-engine {side}'
+      Three loads, both servers at the same time (each on its own hardware)
+  goodput compare localhost:8000 localhost:8000 --rate 8 --switch-cmd './start-engine {side}'
       One machine that must swap engines between runs
   goodput compare http://a:8000 http://b:8000 --search --slo 'p99 ttft < 500ms'
       Which of them carries more load within the SLO
   goodput compare runs/2026-11-14T… runs/2026-11-15T…
-      What can be said from saved runs
-  goodput compare runs/baseline http://localhost:8000 --gate 'p99 ttft < +5%, goodput > -3%' \\
-      --junit gate.xml --markdown \"$GITHUB_STEP_SUMMARY\"
-      The runs of a saved baseline (measured with --slo) again on this server; exit code 4 where
-      it got worse
+      Two saved results
   goodput compare --targets providers.toml --rate 2
-      Several, with a model and a key each
+      Several targets, each with its own model and key
 
-Exit codes: 0 fine (better or equivalent, or every gate holds), 1 internal, 2 usage or bad input,
-            3 target unreachable or wrong, 4 worse, 5 inconclusive, void, or sides that are not
-            comparable, 130 interrupted; what was measured is kept, and --resume goes on.";
+Exit codes:
+  0    better or equivalent, or every gate holds
+  1    internal error
+  2    wrong usage or bad input
+  3    target unreachable, or not what it should be
+  4    worse, or a gate fails
+  5    inconclusive, void, or the sides are not comparable
+  130  interrupted; measured blocks are kept, and --resume continues";
 
-/// Is B really faster than A, and by how much
+/// Compare servers or saved results: which is better, by how much
 ///
-/// The first TARGET is the reference. Targets are base URLs, `mock[:SETTINGS]`, or folders of saved
-/// runs, each also as NAME=TARGET. Live targets get the same requests at the same instants in blocks
-/// of runs, one run of each target a block; the unit of every test is the run, never the request.
+/// The first TARGET is the baseline. A TARGET is a base URL, `mock[:SETTINGS]`, or the folder of a
+/// saved result, and can have a name: NAME=TARGET. Live targets get the same requests at the same
+/// instants, in blocks of one run per target. Every test compares runs, never single requests.
 #[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
+#[command(after_long_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// Base URLs, `mock[:SETTINGS]`, or folders of saved runs; the first is the reference
-    #[arg(value_name = "TARGET")]
+    /// Base URLs, `mock`, or result folders; the first is the baseline
+    #[arg(value_name = "TARGET", value_parser = side)]
     pub(crate) targets: Vec<String>,
 
-    /// Targets from a TOML file: `[[target]]` with name, url, and where they differ model,
-    /// api_key_env, headers, gpus and price_per_gpu_hour
+    /// Read targets from a TOML file
+    ///
+    /// It holds `[[target]]` tables with name, url, and, where they differ, model, api_key_env,
+    /// headers, gpus, and price_per_gpu_hour.
     #[arg(long = "targets", value_name = "FILE", conflicts_with = "targets")]
     pub(crate) list: Option<PathBuf>,
 
-    /// The target that the others are held against, by name [default: the first]
+    /// Name of the target to compare the others against [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) reference: Option<String>,
 
-    /// One target against itself: how far apart two measurements of one server lie. The result is
-    /// kept as the noise floor of this rig, and margins below it are refused
+    /// Compare one target with itself to measure the noise floor
+    ///
+    /// The result is saved as the noise floor of this rig, and smaller margins are refused from
+    /// then on.
     #[arg(long, conflicts_with = "list")]
     pub(crate) aa: bool,
 
-    /// Go on with the comparison in this folder; only targets, --targets and --header (for secrets,
-    /// which are not kept) and output flags may be added, and the folder's --switch-cmd, which runs only if
-    /// typed again
+    /// Continue the comparison in this folder
+    ///
+    /// You can add the targets or --targets, --header (secrets are not saved), and output flags.
+    /// The --switch-cmd of the folder runs only if you type it again or add --allow-commands.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 
-    /// With --resume: run the command that the folder names, without typing it again
+    /// With --resume, run the command that the folder names without typing it again
     #[arg(long, requires = "resume")]
     pub(crate) allow_commands: bool,
 
@@ -90,65 +101,71 @@ pub(crate) struct CompareArgs {
 pub(crate) enum OrderName {
     /// Every second block in the reverse order of the one before
     Abba,
-    /// Drawn anew for each block
+    /// A new random order for each block
     Random,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Blocks")]
 pub(crate) struct DesignArgs {
-    /// Open loop: requests per second; several as in `4,8,16` [default: half of what the reference
-    /// carries with 16 users]
+    /// Open loop: requests per second (`8`, `4,8,16`)
+    ///
+    /// The default is half of the rate that the baseline carries with 16 users.
     #[arg(long, alias = "rates", alias = "request-rate", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["concurrency", "search"], allow_negative_numbers = true)]
     pub(crate) rate: Vec<Rate>,
 
-    /// Closed loop: users; several as in `1,8,64`
+    /// Closed loop: users, such as `8` or `1,8,64`
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "search", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) concurrency: Vec<u32>,
 
-    /// Compare the highest load that keeps the SLO: every run is a quick search of its own
+    /// Compare the goodput: every run is a quick search for the highest load that keeps the SLO
     #[arg(long)]
     pub(crate) search: bool,
 
-    /// Blocks at most. It may end after 6, 8 and 12 once everything can be told
+    /// Most blocks to measure, from 3 to 1000; ends after 6, 8, or 12 if the outcome is clear
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = blocks)]
     pub(crate) blocks: u32,
 
-    /// Measure all blocks, and look once
+    /// Measure all blocks and test once
     #[arg(long)]
     pub(crate) no_early_end: bool,
 
-    /// Measured time of each run [default: 30s; with --search as `goodput sweep --quick` has it]
+    /// Length of the measured window of each run [default: 30s]
+    ///
+    /// With --search the default is that of `goodput sweep --quick`. A number without a unit is
+    /// seconds.
     #[arg(long, alias = "block-duration", value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<Duration>,
 
-    /// Load before the measured part of each run
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5s")]
+    /// Load before the measured window of each run
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s")]
     pub(crate) warmup: Duration,
 
     /// Pause after each run
-    #[arg(long, alias = "cooldown", value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
+    #[arg(long, alias = "cooldown", value_name = "TIME", value_parser = time, default_value = "1s")]
     pub(crate) settle: Duration,
 
     /// Order of the targets within a block
     #[arg(long, value_enum, default_value = "abba", value_name = "ORDER")]
     pub(crate) order: OrderName,
 
-    /// All targets of a block at once: only where each has hardware of its own
+    /// Run all targets of a block at the same time; only if each has its own hardware
     #[arg(long, conflicts_with_all = ["switch_cmd", "search", "aa"])]
     pub(crate) at_once: bool,
 
-    /// Run this before each run, and wait until the target is ready; `{side}` is the target's name,
-    /// `{url}` its URL, inside quotes $GOODPUT_SIDE and $GOODPUT_URL
+    /// Run this command before each run, then wait until the target is ready
+    ///
+    /// `{side}` is the target's name and `{url}` its URL; inside quotes use $GOODPUT_SIDE and
+    /// $GOODPUT_URL.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) switch_cmd: Option<String>,
 
-    /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
+    /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
     pub(crate) arrivals: Arrivals,
 
     /// How long to wait for answers after the last request of a run
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub(crate) drain: Duration,
 
     #[command(flatten)]
@@ -158,24 +175,24 @@ pub(crate) struct DesignArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Verdict")]
 pub(crate) struct GateArgs {
-    /// Changes smaller than this do not matter, as in `3%` or `0.03`
+    /// Smallest difference that matters, such as `3%` or `0.03`
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share, allow_hyphen_values = true)]
     pub(crate) margin: f64,
 
-    /// What must hold, as in 'p99 ttft < +5%, goodput > -3%': exit code 4 where it does not; may be
-    /// repeated
+    /// Condition that must hold, such as 'p99 ttft < +5%, goodput > -3%'; exit code 4 if not; can
+    /// be repeated
     #[arg(long, value_name = "CONDITIONS")]
     pub(crate) gate: Vec<String>,
 
-    /// A verdict though the sides are not comparable
+    /// Give a verdict even if the sides are not comparable
     #[arg(long)]
     pub(crate) anyway: bool,
 
-    /// GPUs behind each target: one number for all, or one for each, as in `8,4`
+    /// GPUs behind each target: one number for all, or one each, such as `8,4`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) gpus: Vec<u32>,
 
-    /// What one GPU costs for an hour: one number for all, or one for each
+    /// Price of one GPU per hour: one number for all, or one each
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::capacity::price)]
     pub(crate) price_per_gpu_hour: Vec<f64>,
 
@@ -183,14 +200,14 @@ pub(crate) struct GateArgs {
     pub(crate) files: FileArgs,
 }
 
-/// What a CI takes.
+/// Pages for a CI system.
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
-    /// Write the gates (or the tested figures) as JUnit XML to this file
+    /// Also write the gates, or the tested figures, to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 
-    /// Append the page as Markdown to this file, as a CI job's summary wants it
+    /// Also append the page as Markdown to this file, such as $GITHUB_STEP_SUMMARY
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed about an access log that is read as a trace.
+//! Arguments about an access log that is read as a trace.
 
 use clap::Args;
 use goodput_model::LogPlan;
@@ -6,29 +6,30 @@ use goodput_model::LogPlan;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Access log (--trace-format nginx)")]
 pub(crate) struct LogArgs {
-    /// How the log is written: what stands in nginx.conf behind `log_format NAME`, or the whole
-    /// directive [default: nginx's `combined`]
+    /// Format of the log: what follows `log_format NAME` in nginx.conf, or the whole directive
+    /// [default: `combined`]
     #[arg(long, value_name = "FORMAT", hide_short_help = true)]
     log_format: Option<String>,
 
-    /// Variable of the format that holds a prompt's tokens, like `$upstream_http_x_prompt_tokens`
+    /// Variable of the format that holds the tokens of a prompt, such as
+    /// `$upstream_http_x_prompt_tokens`
     #[arg(long, value_name = "VARIABLE", hide_short_help = true)]
     input_tokens_field: Option<String>,
 
-    /// Variable of the format that holds an answer's tokens
+    /// Variable of the format that holds the tokens of an answer
     #[arg(long, value_name = "VARIABLE", hide_short_help = true)]
     output_tokens_field: Option<String>,
 
-    /// Bytes of a request, or of an answer in one piece, that make a token [default: 4]
+    /// Bytes per token of a request or of an answer that was not streamed [default: 4]
     #[arg(long, value_name = "X", value_parser = factor, hide_short_help = true)]
     bytes_per_token: Option<f64>,
 
-    /// Bytes of a streamed answer that make a token [default: 250 where the log says which answers
-    /// were streamed, to be said where it does not]
+    /// Bytes per token of a streamed answer [default: 250 if the log says which answers were
+    /// streamed; otherwise required]
     #[arg(long, value_name = "X", value_parser = factor, hide_short_help = true)]
     answer_bytes_per_token: Option<f64>,
 
-    /// Tokens of a prompt where the log says nothing of it
+    /// Tokens of a prompt where the log does not tell
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), hide_short_help = true)]
     assume_input_tokens: Option<u32>,
 }

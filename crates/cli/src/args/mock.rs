@@ -1,56 +1,66 @@
-//! What can be typed after `goodput mock`.
+//! Arguments of `goodput mock`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::positive_time;
+use super::value::positive_time;
 
 const MOCK_EXAMPLES: &str = "\
 Examples:
   goodput mock --listen 127.0.0.1:8000
-  goodput mock --profile llama-70b-8xh100            continuous batching, KV and prefix cache
-  goodput mock --ttft lognormal:80ms:0.5 --itl 20ms --slots 16
+      The default profile: 50 ms TTFT, 10 ms ITL
+  goodput mock --profile llama-70b-8xh100
+      Continuous batching with KV and prefix cache
   goodput mock --fault 500:5% --fault stall=2s:1/100 --fault refuse@30s+5s
-  goodput mock --profile llama-70b-8xh100 --curve 1,5,10,20,30     in simulated time, at once
+      With faults
+  goodput mock --ttft lognormal:80ms:0.5 --itl 20ms --slots 16
+      With these delays
+  goodput mock --profile llama-70b-8xh100 --curve 1,5,10,20,30
+      How the profile performs at these rates, in simulated time
   goodput mock --profile llama-8b-1xh200 --show-profile > mine.toml
-  goodput run mock:ttft=20ms,itl=5ms,slots=4 --rate 10             the same inside a run
+      A profile to edit
+  goodput run mock:ttft=20ms,itl=5ms,slots=4 --rate 10
+      The same settings inside a run
   goodput run mock:llama-8b-1xh200,max_num_seqs=64,fault=429:1% --rate 10
+      A profile, a changed setting, and a fault inside a run
 
-Delays are fixed (50ms), uniform:40ms:60ms, exp:50ms (mean) or lognormal:50ms:0.5 (median, sigma).
-Settings, faults and how to write a profile: docs/mock.md, docs/profiles.md.";
+Delays are fixed (50ms), uniform:40ms:60ms, exp:50ms (mean), or lognormal:50ms:0.5 (median, sigma).
+Settings, faults, and profiles: docs/mock.md, docs/profiles.md.";
 
-/// Serve the simulated engine alone
+/// Serve the mock, a simulated engine with an OpenAI API
 ///
-/// An OpenAI-compatible server over a model of an engine: chat, completions, embeddings, models,
-/// tokenize, health, /metrics, over HTTP/1.1 and HTTP/2. Its timing is known by construction, and
-/// it misbehaves on demand. Ctrl-C ends it and says what it did.
+/// The mock models a serving engine and serves chat, completions, embeddings, models, tokenize,
+/// health, and /metrics over HTTP/1.1 and HTTP/2. Its timing is known by construction, and it can
+/// misbehave on request. Ctrl-C stops it and prints what it did.
 #[derive(Debug, Args)]
-#[command(after_help = MOCK_EXAMPLES)]
+#[command(after_long_help = MOCK_EXAMPLES)]
 pub(crate) struct MockArgs {
-    /// Address to listen on; port 0 picks a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
 
-    /// The engine: `default` (50 ms TTFT, 10 ms ITL, 128 slots), `fast` (no delays),
-    /// `demo`, `llama-8b-1xh200`, `llama-70b-8xh100`, `cpu-laptop`, or a .toml file
+    /// Profile of the engine, or a .toml file
+    ///
+    /// Profiles: `default` (50 ms TTFT, 10 ms ITL, 128 slots), `fast` (no delays), `demo`,
+    /// `llama-8b-1xh200`, `llama-70b-8xh100`, `cpu-laptop`.
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]
     pub(crate) profile: String,
 
-    /// Change a setting of the profile, as in `max_num_seqs=64`; can be repeated
+    /// Change a setting of the profile, such as `max_num_seqs=64`; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// From getting a slot to the first token
+    /// Delay from getting a slot to the first token
     #[arg(long, value_name = "DELAY")]
     pub(crate) ttft: Option<String>,
 
-    /// From one token to the next
+    /// Delay from one token to the next
     #[arg(long, value_name = "DELAY")]
     pub(crate) itl: Option<String>,
 
-    /// Requests served at once; the others wait in order of arrival
+    /// Requests served at the same time; others wait in order of arrival
     #[arg(long, value_name = "N")]
     pub(crate) slots: Option<String>,
 
@@ -58,35 +68,35 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// Name of an adapter served beside the model; can be repeated
+    /// Name of an adapter to serve in addition to the model; can be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) lora: Vec<String>,
 
-    /// Seed of everything drawn
+    /// Seed of everything that is drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Let something go wrong: `KIND[=VALUE][:SHARE][@FROM[+FOR]]`; can be repeated
+    /// Inject a fault: `KIND[=VALUE][:SHARE][@FROM[+FOR]]`; can be repeated
     #[arg(long, value_name = "FAULT", long_help = fault_help())]
     pub(crate) fault: Vec<String>,
 
-    /// Whose names /metrics uses: vllm, sglang, tgi or llamacpp
+    /// Dialect of /metrics: vllm, sglang, tgi, or llamacpp
     #[arg(long, value_name = "DIALECT", default_value = "vllm")]
     pub(crate) metrics: String,
 
-    /// Share of each chat answer that is sent as reasoning, as in `40%`
+    /// Share of each chat answer to send as reasoning, such as `40%`
     #[arg(long, value_name = "SHARE")]
     pub(crate) reasoning: Option<String>,
 
-    /// Share of the requests with tools that are answered by a call where the choice is free
+    /// Share of the requests with tools to answer with a call if the choice is free, such as `40%`
     #[arg(long, value_name = "SHARE")]
     pub(crate) tool_calls: Option<String>,
 
-    /// Environment variable with the key that requests must carry
+    /// Environment variable that holds the key that requests must carry
     #[arg(long, value_name = "NAME")]
     pub(crate) api_key_env: Option<String>,
 
-    /// Write what really happened to each request to this file, as a request log
+    /// Write the true timing of each request to this file, as a request log
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<PathBuf>,
 
@@ -94,20 +104,20 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// PEM file with the certificate's key
+    /// PEM file with the key of the certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Print the profile as TOML instead, to start one of your own from
+    /// Print the profile as TOML, as a start for your own
     #[arg(long)]
     pub(crate) show_profile: bool,
 
-    /// Print instead how the profile does at these rates (requests/s) of chat traffic, computed in
+    /// Print how the profile performs at these rates (requests per second) of chat traffic, in
     /// simulated time
     #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = simulated_rate, conflicts_with = "show_profile")]
     pub(crate) curve: Vec<f64>,
 
-    /// Simulated time of each rate of --curve
+    /// Simulated time per rate of --curve
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "5m", requires = "curve")]
     pub(crate) curve_duration: Duration,
 
@@ -129,9 +139,10 @@ fn simulated_rate(text: &str) -> Result<f64, String> {
 
 fn fault_help() -> String {
     format!(
-        "Let something go wrong; can be repeated\n\n\
-         KIND[=VALUE][:SHARE][@FROM[+FOR]]: SHARE is 10% of the requests or 1/10, every tenth (all \
-         by default); @30s+5s: only those that come 30 s after the start, for 5 s. Kinds:\n{}",
+        "Inject a fault; can be repeated\n\n\
+         KIND[=VALUE][:SHARE][@FROM[+FOR]]. SHARE is 10% of the requests or 1/10, every tenth \
+         (default: all). @30s+5s limits it to requests that arrive from 30 s after the start, for \
+         5 s. Kinds:\n{}",
         goodput_mock::MockFault::forms().collect::<Vec<_>>().join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! What can be typed about the server's side, and about what runs beside a run.
+//! Arguments about the server's metrics, and about what else happens during a run.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,70 +7,74 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::GpuPlan;
 
-use super::positive_time;
+use super::value::{positive_time, url};
 
-/// What is looked at on the server's side; part of the plan.
+/// Which metrics of the server and its GPUs to read; part of the plan.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Server side")]
+#[command(next_help_heading = "Server metrics")]
 pub(crate) struct ObserveArgs {
-    /// Whether the server's page of metrics is read beside the load [default: on]
+    /// Whether to read the server's metrics page during the load [default: on]
     #[arg(long, value_enum, value_name = "ON|OFF")]
     pub(crate) metrics: Option<MetricsSwitch>,
 
-    /// Where the page is [default: /metrics of the target]; again for each replica
-    #[arg(long = "metrics-url", value_name = "URL")]
+    /// URL of the metrics page [default: /metrics of the target]; repeat it for each replica
+    #[arg(long = "metrics-url", value_name = "URL", value_parser = url)]
     pub(crate) metrics_urls: Vec<String>,
 
-    /// How often it is read; an answer may take as long, at least 1s and at most 5s [default: 1s]
+    /// How often to read it [default: 1s]; each scrape may take as long, from 1s to 5s
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) metrics_interval: Option<Duration>,
 
-    /// A TOML file that maps an engine's names onto ours (see docs/server-names.md)
+    /// TOML file that maps an engine's metric names to goodput's (docs/server-names.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_map: Option<PathBuf>,
 
-    /// Who is asked about GPUs: `auto` (the driver, where the server runs on this machine), `local`
-    /// (the driver, wherever it runs; `local:0,1` for these GPUs alone), `off`, or URLs of DCGM's or AMD's exporter [default: auto]
+    /// Where to read GPU metrics [default: auto]
+    ///
+    /// `auto` reads the driver if the server runs on this machine, `local` always reads it
+    /// (`local:0,1` for these GPUs only), `off` reads nothing, and URLs name exporters of DCGM or
+    /// AMD.
     #[arg(long, value_name = "WHO", value_parser = gpu)]
     pub(crate) gpu: Option<GpuPlan>,
 
-    /// Watch the GPUs for so long before the load, for energy above that of an idle server
+    /// Watch the GPUs for this long before the load, to report energy above that of an idle server
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) gpu_idle: Option<Duration>,
 
-    /// What no endpoint tells, `key=value`: gpu, gpu_count, quantization, tensor_parallel,
-    /// engine_flags, or anything else; may be repeated
+    /// State what no endpoint reports, as KEY=VALUE; can be repeated
+    ///
+    /// For example gpu, gpu_count, quantization, tensor_parallel, or engine_flags.
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     pub(crate) meta: Vec<String>,
 
-    /// The share of requests that are traced: `1%`, `0.05`; sends `traceparent` [default: 1%, if
-    /// --traces is given]
+    /// Share of requests to trace, such as `1%` or `0.05`; sends `traceparent` [default: 1% with
+    /// --traces]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) trace_share: Option<f64>,
 }
 
-/// What runs beside a run; not part of the plan.
+/// What else happens during a run; not part of the plan.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Beside the run")]
+#[command(next_help_heading = "During the run")]
 pub(crate) struct BesideArgs {
-    /// Show the run itself as Prometheus metrics at this address, such as 127.0.0.1:9400
+    /// Serve the progress of the run as Prometheus metrics at this address, such as 127.0.0.1:9400
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
-    /// Write traces of sampled requests as OTLP/JSON: to a file, or to a collector at a URL
+    /// Write traces of sampled requests as OTLP/JSON, to a file or to the collector at a URL
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) traces: Option<String>,
 
-    /// Run this before the load of each run; a failure ends it
+    /// Run this command before the load of each run; if it fails, the run ends
     #[arg(long, value_name = "COMMAND")]
     pub(crate) before_cmd: Option<String>,
 
-    /// Run this after the load of each run
+    /// Run this command after the load of each run
     #[arg(long, value_name = "COMMAND")]
     pub(crate) after_cmd: Option<String>,
 
-    /// Have the server profile itself during the load (vLLM's and SGLang's /start_profile and
-    /// /stop_profile)
+    /// Make the server profile itself during the load (/start_profile and /stop_profile of vLLM and
+    /// SGLang)
     #[arg(long)]
     pub(crate) profile: bool,
 }
@@ -79,7 +83,7 @@ pub(crate) struct BesideArgs {
 pub(crate) enum MetricsSwitch {
     /// Read it
     On,
-    /// Leave it alone
+    /// Do not read it
     Off,
 }
 

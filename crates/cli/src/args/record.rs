@@ -1,4 +1,4 @@
-//! What can be typed after `goodput record`.
+//! Arguments of `goodput record`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,42 +7,49 @@ use std::time::Duration;
 use clap::Args;
 
 use super::ProxyArgs;
-use super::positive_time;
 use super::proxy::share;
+use super::value::{positive_time, url};
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
-  goodput record --upstream http://localhost:8000 --output trace.jsonl
-      Clients ask http://127.0.0.1:8080 instead; Ctrl-C ends it
+  goodput record --upstream localhost:8000 --output trace.jsonl
+      Clients connect to http://127.0.0.1:8080 instead; Ctrl-C ends it
   goodput record --upstream https://llm.example/v1 --output trace.jsonl --duration 1h --share 10%
       One hour, a tenth of the sessions
+  goodput run localhost:8000 --trace trace.jsonl
+      Replay the recording
+  goodput workload show --trace trace.jsonl
+      Show what was recorded
   goodput record --upstream http://10.0.0.7:8000 --listen 0.0.0.0:443 --expose \\
       --tls-cert chain.pem --tls-key key.pem --output /var/log/llm/trace.jsonl \\
       --rotate-every 1d --max-size 20GB --keep-passing --metrics-listen 127.0.0.1:9400
-      In front of production: a file a day, trace-000001.jsonl and so on
-  goodput workload show --trace trace.jsonl
-  goodput run http://localhost:8000 --trace trace.jsonl
-      What was recorded, and the same traffic again
+      In front of production: one file per day, trace-000001.jsonl and so on
 
-Signals: SIGTERM and SIGINT take no more connections and wait for answers (--drain), a second one
-         ends at once; SIGHUP begins a new file.
-Exit codes: 0 ended by a limit or a signal, 1 internal, 2 usage or bad input, 3 nobody knows the
-            server's name, 5 requests are missing from the trace (the disk was full, or could not
-            keep up), 130 ended at once.";
+Signals:
+  SIGTERM, SIGINT  accept no new connections and wait for answers (--drain); a second one ends at once
+  SIGHUP           start a new file
 
-/// Record live traffic as a trace that `goodput run --trace` replays
+Exit codes:
+  0    ended by a limit or a signal
+  1    internal error
+  2    wrong usage or bad input
+  3    the server's name cannot be resolved
+  5    requests are missing from the trace (the disk was full or too slow)
+  130  ended at once";
+
+/// Record live traffic as a trace for `goodput run --trace`
 ///
-/// A proxy that passes every byte on as it comes, and writes when requests came, how long prompts
-/// and answers were, how fast they were served, and which prompts begin alike: by hashes with a salt
-/// that is written nowhere. No text, no key, no header.
+/// A proxy that forwards every byte as it arrives. It writes when requests arrived, how long
+/// prompts and answers were, how fast they were served, and which prompts share a prefix (as hashes
+/// with a salt that is never written). The trace contains no text, key, or header.
 #[derive(Debug, Args)]
-#[command(after_help = RECORD_EXAMPLES)]
+#[command(after_long_help = RECORD_EXAMPLES)]
 pub(crate) struct RecordArgs {
-    /// The server that answers
-    #[arg(long, value_name = "URL")]
+    /// Server that answers
+    #[arg(long, value_name = "URL", value_parser = url)]
     pub(crate) upstream: String,
 
-    /// The trace: a new file
+    /// Trace file to create
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -52,11 +59,12 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) trace: TraceFileArgs,
 
-    /// Show what passes as Prometheus metrics at http://ADDR/metrics; port 0 picks a free one
+    /// Serve counts of the traffic as Prometheus metrics at http://ADDR/metrics; port 0 picks a
+    /// free port
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
-    /// Print the summary as JSON on stdout
+    /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -65,48 +73,50 @@ pub(crate) struct RecordArgs {
     pub(crate) quiet: bool,
 }
 
-/// What is written, and how much of it.
+/// What the recording contains, and when it ends.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(crate) struct TraceFileArgs {
-    /// Record this share of the sessions, as in `10%`; everything is passed on
+    /// Record this share of the sessions, such as `10%`; all traffic is forwarded
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
     pub(crate) share: f64,
 
-    /// Write prompts and answers as they are, too: whoever reads the file reads what people asked
+    /// Also write prompts and answers; anyone who can read the file can then read what users wrote
     #[arg(long)]
     pub(crate) save_text: bool,
 
-    /// Tokenizer to count prompts with: tokenizer.json, a folder with one, a .tiktoken file,
-    /// o200k_base, cl100k_base, …, or a model of the hub
+    /// Tokenizer to count prompts with
+    ///
+    /// tokenizer.json, a folder that contains one, a .tiktoken file, o200k_base, cl100k_base, ...,
+    /// or a model of the hub.
     #[arg(long, value_name = "NAME|FILE", default_value = "approximate")]
     pub(crate) tokenizer: String,
 
-    /// Tokens of a block, about: prompts that begin alike are alike in whole blocks
+    /// Approximate tokens per block; shared prefixes are recorded in whole blocks
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(crate) block_tokens: u32,
 
-    /// Begin a new file when one has this size, as in `100MB`
+    /// Start a new file at this size, such as `100MB`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) rotate_size: Option<u64>,
 
-    /// Begin a new file after this time, as in `1h`
+    /// Start a new file after this time, such as `1h`
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) rotate_every: Option<Duration>,
 
-    /// End when the files have this size together
+    /// Stop when all files together reach this size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_size: Option<u64>,
 
-    /// End after this time
+    /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<Duration>,
 
-    /// End after this many requests were recorded
+    /// Stop after this many recorded requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests: Option<u64>,
 
-    /// When a limit is reached, record no more but go on passing until a signal comes
+    /// At a limit, stop recording but keep forwarding until a signal arrives
     #[arg(long)]
     pub(crate) keep_passing: bool,
 }

@@ -1,36 +1,38 @@
-//! What can be typed about one of several clients.
+//! Arguments of one rank of a fleet.
 
 use std::time::Duration;
 
 use clap::Args;
 use goodput_model::Shard;
 
-use super::positive_time;
+use super::value::positive_time;
 
-/// Which part of the load this client sends, and where it meets the others.
+/// Which shard of the load this process sends, and where it meets the other ranks.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Several clients")]
+#[command(next_help_heading = "Fleet")]
 pub(crate) struct ShardArgs {
-    /// Send only this part of the load: client K, from 0, of N; `auto` asks Slurm, Kubernetes, Ray
-    /// or MPI. The parts of all N are the load of one client, to the byte
+    /// Send shard K, from 0, of N; `auto` reads Slurm, Kubernetes, Ray, or MPI
+    ///
+    /// The shards of all N ranks together are the load of one client, byte for byte.
     #[arg(long, value_name = "K/N|auto")]
     pub(crate) shard: Option<ShardName>,
 
-    /// Where clients meet for a common start: client 0 listens there, the others go there. Without
-    /// it (and without `auto`) each begins when it is started; `goodput merge` joins their folders.
-    /// Beyond the loopback GOODPUT_FLEET_TOKEN is needed
+    /// Address where ranks meet for a common start: rank 0 listens there, the others connect
+    ///
+    /// Without it (and without `auto`), each rank starts at once, and `goodput merge` joins their
+    /// folders. Beyond the loopback address all ranks need GOODPUT_FLEET_TOKEN.
     #[arg(long, value_name = "HOST:PORT", requires = "shard")]
     pub(crate) rendezvous: Option<String>,
 
-    /// How long to wait for the other clients before the run begins without those that are missing
+    /// How long to wait for the other ranks before the run starts without those that are missing
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "2m", requires = "shard")]
     pub(crate) join_within: Duration,
 }
 
-/// One part, or whichever the environment says.
+/// One shard, or the one that the environment names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShardName {
-    /// By the environment.
+    /// The one that the environment names.
     Auto,
     /// This one.
     Is(Shard),

@@ -1,4 +1,4 @@
-//! What can be typed about a sweep.
+//! Arguments of `goodput sweep`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,55 +6,61 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{Arrivals, Rate};
 
-use super::{
-    ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs, positive_time,
-};
+use super::value::{positive_time, target, time};
+use super::{ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs};
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   goodput sweep mock
-      Try it without a server: the simulated engine, two to three minutes
-  goodput sweep http://localhost:8000 --slo 'p99 ttft < 500ms, p99 tpot < 50ms'
-      The highest rate that keeps the SLO, confirmed, with the curve on the way there
-  goodput sweep http://localhost:8000 --slo interactive --quick
-      The same with shorter points: less sure, and says so
-  goodput sweep http://localhost:8000 --rates 1,2,5,10,20 --no-search
-      These rates and nothing else
-  goodput sweep http://localhost:8000 --from 1 --to 50 --points 12 --slo interactive
-      Twelve rates in equal ratios, then the search, never beyond 50
-  goodput sweep http://localhost:8000 --concurrency 1,2,4,8,16,32 --no-search
+      Try it without a server: about three minutes on the mock
+  goodput sweep localhost:8000 --slo 'p99 ttft < 500ms, p99 tpot < 50ms'
+      The highest rate that keeps the SLO, confirmed, and the curve up to it
+  goodput sweep localhost:8000 --slo interactive --quick
+      The same with shorter points and wider intervals
+  goodput sweep localhost:8000 --rates 1,2,5,10,20 --no-search
+      Exactly these rates
+  goodput sweep localhost:8000 --from 1 --to 50 --points 12 --slo interactive
+      Twelve rates in equal ratios, then the search, never above 50
+  goodput sweep localhost:8000 --concurrency 1,2,4,8,16,32 --no-search
       Closed loops
-  goodput sweep http://localhost:8000 --vary workload.isl=512,2048,8192 --slo interactive
+  goodput sweep localhost:8000 --vary workload.isl=512,2048,8192 --slo interactive
       A sweep for each prompt length
-  goodput sweep http://localhost:8000 --serve 'vllm serve M --max-num-batched-tokens {x}' \\
+  goodput sweep localhost:8000 --serve 'vllm serve M --max-num-batched-tokens {x}' \\
       --vary x=2048,4096,8192 --slo interactive
-      Start the server with each setting, sweep it, stop it; the best setting is named
+      Start the server with each setting, sweep it, and stop it; names the best setting
   goodput sweep --resume runs/2026-11-15T10-22-07Z-chat-sweep
-      Go on with a sweep that was stopped
+      Continue a sweep that was stopped
 
-Exit codes: 0 good, 1 internal, 2 usage or bad input, 3 target unreachable or wrong, or lost in
-            mid-sweep, 4 no load keeps the SLO, 5 it cannot be told, or the result is void,
-            130 interrupted; what was measured is kept, and --resume goes on.";
+Exit codes:
+  0    success
+  1    internal error
+  2    wrong usage or bad input
+  3    target unreachable, not what it should be, or lost during the sweep
+  4    no load keeps the SLO
+  5    undecided, or the result is void
+  130  interrupted; measured points are kept, and --resume continues";
 
-/// Raise the load, draw the curve, and find the highest load that keeps the SLO
+/// Find the highest load that keeps the SLO
 ///
-/// Warm-up, points at rising load, the knee, a search for the highest load that keeps the SLO, runs
-/// that confirm it, and a sustained test there. Every point is a run folder of its own. Without
-/// --slo the preset `interactive` is meant. How long it takes is said once the warm-up has shown
-/// how fast the server is.
+/// A sweep warms the server up, measures points at rising load, finds the knee, searches for the
+/// highest load that keeps the SLO, confirms it with independent runs, and ends with a sustained
+/// run at that load. Every point is a run folder of its own. Without --slo the preset `interactive`
+/// applies. After the warm-up, goodput prints how long the sweep will take.
 #[derive(Debug, Args)]
-#[command(after_help = SWEEP_EXAMPLES)]
+#[command(after_long_help = SWEEP_EXAMPLES)]
 pub(crate) struct SweepArgs {
-    /// Base URL, or `mock[:SETTINGS]`
-    #[arg(required_unless_present = "resume")]
+    /// Base URL, or `mock[:SETTINGS]` [env: GOODPUT_TARGET]
+    #[arg(required_unless_present = "resume", value_parser = target)]
     pub(crate) target: Option<String>,
 
-    /// Go on with the sweep in this folder; only the target, --header and output flags may be added, and
-    /// commands of the folder (--serve, and --vary for its placeholders), which run only if typed again
+    /// Continue the sweep in this folder
+    ///
+    /// You can add the target, --header, and output flags. Commands of the folder (--serve, and
+    /// --vary for its placeholders) run only if you type them again or add --allow-commands.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 
-    /// With --resume: run the commands that the folder names, without typing them again
+    /// With --resume, run the commands that the folder names without typing them again
     #[arg(long, requires = "resume")]
     pub(crate) allow_commands: bool,
 
@@ -85,50 +91,56 @@ pub(crate) enum AxisName {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Levels")]
+#[command(next_help_heading = "Load")]
 pub(crate) struct LevelArgs {
-    /// Rates to measure, as in `1,2,5,10`; the search goes no higher than the last
+    /// Rates to measure, such as `1,2,5,10`
+    ///
+    /// The search does not go above the last one.
     #[arg(long, alias = "rate", alias = "request-rate", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["concurrency", "over", "from", "to", "points"], allow_negative_numbers = true)]
     pub(crate) rates: Vec<Rate>,
 
-    /// Closed loop: numbers of users to measure, as in `1,2,4,8`; the search goes no higher
+    /// Closed loop: users to measure, such as `1,2,4,8`
+    ///
+    /// The search does not go above the last one.
     #[arg(long, alias = "concurrencies", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["over", "from", "to", "points"], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) concurrency: Vec<u32>,
 
-    /// What is raised
+    /// What to raise
     #[arg(long, value_enum, default_value = "rate", value_name = "AXIS")]
     pub(crate) over: AxisName,
 
-    /// The lowest level; the search goes no lower
+    /// Lowest level; the search does not go below it
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     pub(crate) from: Option<f64>,
 
-    /// The highest level; the search goes no higher
+    /// Highest level; the search does not go above it
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     pub(crate) to: Option<f64>,
 
-    /// Levels between --from and --to, in equal ratios; without it they are found
+    /// Number of levels between --from and --to, in equal ratios [default: goodput chooses them]
     #[arg(long, value_name = "N", requires = "from", requires = "to", value_parser = clap::value_parser!(u32).range(2..=200))]
     pub(crate) points: Option<u32>,
 
-    /// A first look: short points, wider intervals
+    /// Short points and wider intervals, for a first look
     #[arg(long, conflicts_with = "certified")]
     pub(crate) quick: bool,
 
-    /// Ten minutes for each point, runs of 5,000 requests near the limit
+    /// Ten minutes per point, and runs of 5,000 requests near the limit
     #[arg(long)]
     pub(crate) certified: bool,
 
-    /// Only the curve: do not look for the highest level that keeps the SLO
+    /// Measure the curve only; do not search for the highest load that keeps the SLO
     #[arg(long)]
     pub(crate) no_search: bool,
 
-    /// Beside each open-loop point a closed loop with as many users as were under way
+    /// With each open-loop point, also measure a closed loop with as many users as were in flight
     #[arg(long)]
     pub(crate) closed_loop_too: bool,
 
-    /// A sweep for each value of this: any value of plan.toml by its path (`workload.isl`,
-    /// `load.mode.max_concurrency`), or a {placeholder} of --serve; two of them give all pairs
+    /// Sweep once for each value: NAME=V,V
+    ///
+    /// NAME is a value of plan.toml by its path (`workload.isl`, `load.mode.max_concurrency`) or a
+    /// {placeholder} of --serve. Two of these flags give all pairs.
     #[arg(long, value_name = "NAME=V,V…")]
     pub(crate) vary: Vec<String>,
 
@@ -138,29 +150,32 @@ pub(crate) struct LevelArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Points")]
+#[command(next_help_heading = "Load")]
 pub(crate) struct PointArgs {
-    /// Measured time of each point [default: 60s and 5 x p99 E2E, or as the effort has it]
+    /// Length of the measured window of each point
+    ///
+    /// The default is the longer of 60s and 5 x p99 E2E, or as --quick or --certified sets it. A
+    /// number without a unit is seconds.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) duration: Option<Duration>,
 
-    /// Measured requests of each point at least
+    /// Fewest measured requests of each point
     #[arg(long, alias = "num-prompts", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) num_requests: Option<u64>,
 
-    /// Load before the measured part of each point [default: 5 x mean E2E]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Load before the measured window of each point [default: 5 x mean E2E]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) warmup: Option<Duration>,
 
-    /// Length of the sustained test at the answer; `0s` for none [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Length of the sustained run at the answer; `0s` skips it [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) sustained: Option<Duration>,
 
     /// Pause between points
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s")]
     pub(crate) settle: Duration,
 
-    /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
+    /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
     pub(crate) arrivals: Arrivals,
 
@@ -169,7 +184,7 @@ pub(crate) struct PointArgs {
     pub(crate) max_concurrency: Option<u32>,
 
     /// How long to wait for answers after the last request of a point
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5m")]
     pub(crate) drain: Duration,
 
     #[command(flatten)]
@@ -177,14 +192,15 @@ pub(crate) struct PointArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Server")]
+#[command(next_help_heading = "Start the server")]
 pub(crate) struct ServeArgs {
-    /// Start this server, wait until it is ready, sweep it and stop it; `{name}` is filled from
-    /// --vary, `{port}` from the target
+    /// Start this server, wait until it is ready, sweep it, and stop it
+    ///
+    /// `{name}` is filled from --vary, `{port}` from the target.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) serve: Option<String>,
 
-    /// How long it may take to become ready
+    /// How long the server may take to become ready
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m", requires = "serve")]
     pub(crate) serve_timeout: Duration,
 }

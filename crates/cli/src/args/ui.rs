@@ -1,4 +1,4 @@
-//! What can be typed after `goodput ui`.
+//! Arguments of `goodput ui`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,33 +10,35 @@ Examples:
   goodput ui
       The results in runs/, at http://127.0.0.1:8642
   goodput ui /data/benchmarks --listen 127.0.0.1:0
-      Another folder, at any port that is free
+      Another folder, on any free port
   goodput ui --listen 0.0.0.0:8642 --token-file token.txt
-      For others on the network, who need the token; an SSH tunnel to the loopback is safer
+      For other machines, with a token; an SSH tunnel to the loopback address is safer
 
-Exit codes: 0 ended by Ctrl-C, 2 usage, a folder that cannot be read or an address that is taken.";
+Exit codes:
+  0    ended by Ctrl-C
+  2    wrong usage, a folder that cannot be read, or an address in use";
 
-/// Look at a folder of results in a browser: list, search, tags, notes, overlaid curves, live view
+/// Browse results: list, search, tags, notes, curves, live view
 ///
-/// Nothing leaves the machine, and nothing is changed but the tags and notes that are typed. A
-/// running benchmark is watched by reading its log.
+/// All data stays on this machine. goodput changes nothing except the tags and notes that you type.
+/// It follows a running benchmark by reading its log.
 #[derive(Debug, Args)]
-#[command(after_help = UI_EXAMPLES)]
+#[command(after_long_help = UI_EXAMPLES)]
 pub(crate) struct UiArgs {
-    /// The folder of results
+    /// Folder of results
     #[arg(default_value = "runs")]
     pub(crate) folder: PathBuf,
 
-    /// Address to listen on; port 0 picks a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8642")]
     pub(crate) listen: SocketAddr,
 
-    /// A file that holds the token to ask for [default: none on the loopback, elsewhere a new one,
+    /// File with the access token [default: none on the loopback address; elsewhere a new one,
     /// printed once]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Make the index of the folder anew
+    /// Rebuild the index of the folder
     #[arg(long)]
     pub(crate) reindex: bool,
 }

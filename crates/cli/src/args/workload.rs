@@ -1,4 +1,4 @@
-//! What can be typed about what is sent, and after `goodput workload`.
+//! Arguments about the workload, and of `goodput workload`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,36 +7,43 @@ use clap::{Args, Subcommand, ValueEnum};
 use goodput_model::{Delay, LengthDistribution};
 
 use super::LogArgs;
+use super::value::{delay, positive_time, time};
 
 const LENGTHS: &str = "LENGTHS";
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct WorkloadArgs {
-    /// What to send: chat, code_generation, long_context_qa, summarization, multi_turn, agent, a
-    /// .toml file with classes, or a file of `goodput workload make`
+    /// Workload to send: a preset, or a file
+    ///
+    /// Presets: chat, code_generation, long_context_qa, summarization, multi_turn, agent. Files: a
+    /// .toml file with classes, or a .jsonl file written by `goodput workload make`.
     #[arg(long, value_name = "NAME|FILE", default_value = "chat")]
     pub(crate) workload: String,
 
-    /// Several workloads at once: `chat=70%,long_context_qa=30%`
+    /// Mix of presets with their shares, such as `chat=70%,long_context_qa=30%`
     #[arg(long, value_name = "SHARES", conflicts_with_all = ["workload", "dataset", "trace", "lengths"])]
     pub(crate) mix: Option<String>,
 
-    /// Prompt lengths in tokens, the server's chat template included: `512`, `uniform:100:900`,
-    /// `normal:500:100`, `lognormal:500:0.8[:MIN:MAX]`, `zipf:1.2:16:4096`
+    /// Tokens per prompt, such as `512`
+    ///
+    /// Also `uniform:100:900`, `normal:500:100`, `lognormal:500:0.8[:MIN:MAX]`, and
+    /// `zipf:1.2:16:4096`. The length includes the server's chat template.
     #[arg(long, visible_alias = "isl", alias = "random-input-len", value_name = LENGTHS)]
     pub(crate) input_tokens: Option<LengthDistribution>,
 
-    /// Answer lengths in tokens, in the same forms
+    /// Tokens per answer
+    ///
+    /// In the same forms as --input-tokens.
     #[arg(long, visible_alias = "osl", aliases = ["random-output-len", "output-tokens"], value_name = LENGTHS)]
     pub(crate) max_tokens: Option<LengthDistribution>,
 
-    /// Lengths as (input, output) pairs of a CSV file, drawn together
+    /// Draw prompt and answer lengths together, from the (input, output) pairs of a CSV file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input_tokens", "max_tokens", "dataset", "trace", "workload"])]
     pub(crate) lengths: Option<String>,
 
-    /// Whether answers have exactly their planned length (max_tokens, min_tokens, ignore_eos) or
-    /// at most that [default: exact for generated prompts, limit for data sets]
+    /// How to hold answers to their planned length [default: exact for generated prompts, limit for
+    /// datasets]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) output_length: Option<OutputName>,
 
@@ -44,8 +51,10 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, conflicts_with = "output_length", hide_short_help = true)]
     pub(crate) ignore_eos: bool,
 
-    /// Tokenizer to count with: tokenizer.json, a folder with one, a .tiktoken file, o200k_base,
-    /// cl100k_base, a hub id, or `approximate` [default: the server's own counts]
+    /// Tokenizer for planning prompts [default: the server's own counts]
+    ///
+    /// tokenizer.json, a folder that contains one, a .tiktoken file, o200k_base, cl100k_base, a hub
+    /// ID, or `approximate`.
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) tokenizer: Option<String>,
 
@@ -53,7 +62,8 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) count_with: Option<String>,
 
-    /// Do not ask the server beforehand how it counts our words: lengths are then about right
+    /// Do not check before the run how the server counts tokens; prompt lengths are then
+    /// approximate
     #[arg(long)]
     pub(crate) no_length_check: bool,
 
@@ -69,62 +79,65 @@ pub(crate) struct WorkloadArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputName {
-    /// max_tokens, min_tokens and ignore_eos
+    /// Send max_tokens, min_tokens, and ignore_eos
     Exact,
-    /// max_tokens alone
+    /// Send max_tokens only
     Limit,
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Data set")]
+#[command(next_help_heading = "Dataset")]
 pub(crate) struct DataArgs {
-    /// Prompts of a file or folder: ShareGPT, OpenAI messages, prompts (JSONL, CSV, text), Parquet,
-    /// images with captions; or a hub id, `hf:ORG/NAME[:FILE]`
+    /// Send the prompts of a file or folder, or of a hub dataset `hf:ORG/NAME[:FILE]`
+    ///
+    /// Forms: ShareGPT, OpenAI messages, prompts (JSONL, CSV, text), Parquet, and a folder of
+    /// images with captions.
     #[arg(long, alias = "dataset-path", value_name = "FILE|ID", conflicts_with_all = ["workload", "input_tokens"])]
     pub(crate) dataset: Option<String>,
 
-    /// Its form, where it cannot be told: sharegpt, messages, prompts, csv, text, parquet, images
+    /// Form of the dataset, if goodput cannot tell: sharegpt, messages, prompts, csv, text,
+    /// parquet, images
     #[arg(long, value_name = "FORM")]
     pub(crate) dataset_format: Option<String>,
 
-    /// Column or field of the prompt
+    /// Column or field that holds the prompt
     #[arg(long, value_name = "NAME")]
     pub(crate) prompt_column: Option<String>,
 
-    /// Column or field of the answer, or of its length
+    /// Column or field that holds the answer, or its length in tokens
     #[arg(long, value_name = "NAME")]
     pub(crate) output_column: Option<String>,
 
-    /// Take so many entries of the file [default: what the run needs]
+    /// Use this many entries of the dataset [default: as many as the run needs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: Option<u64>,
 
-    /// Take entries in the order of the file instead of at random
+    /// Use entries in file order instead of at random
     #[arg(long)]
     pub(crate) in_order: bool,
 
-    /// Leave out what vLLM leaves out: prompts and answers under 4 tokens, prompts over 1,024, both
-    /// together over 2,048
+    /// Skip the entries that vLLM skips: prompts or answers under 4 tokens, prompts over 1,024,
+    /// both together over 2,048
     #[arg(long)]
     pub(crate) filter_lengths: bool,
 
-    /// Shortest prompt to take, in tokens
+    /// Shortest prompt to use, in tokens
     #[arg(long, value_name = "N")]
     pub(crate) min_input: Option<u32>,
 
-    /// Longest prompt to take, in tokens
+    /// Longest prompt to use, in tokens
     #[arg(long, value_name = "N")]
     pub(crate) max_input: Option<u32>,
 
-    /// Shortest answer to take, in tokens
+    /// Shortest answer to use, in tokens
     #[arg(long, value_name = "N")]
     pub(crate) min_output: Option<u32>,
 
-    /// Longest prompt and answer together to take, in tokens (the model's context)
+    /// Longest sum of prompt and answer to use, in tokens (the model's context)
     #[arg(long, value_name = "N")]
     pub(crate) max_total: Option<u32>,
 
-    /// Leave out entries that cannot be read, and say how many, instead of refusing the file
+    /// Skip entries that cannot be read and report how many, instead of refusing the file
     #[arg(long)]
     pub(crate) skip_invalid: bool,
 }
@@ -132,33 +145,35 @@ pub(crate) struct DataArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Trace")]
 pub(crate) struct TraceArgs {
-    /// Replay a trace: Mooncake, BurstGPT, Azure, our own, or a log of LiteLLM, OpenTelemetry or
-    /// nginx; with --rate or --concurrency only its lengths and shared blocks are used
+    /// Replay a trace; with --rate or --concurrency, use only its lengths and shared blocks
+    ///
+    /// Forms: Mooncake, BurstGPT, Azure, a recording of `goodput record`, or a log of LiteLLM,
+    /// OpenTelemetry, or nginx.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "dataset", "input_tokens", "max_tokens", "turns"])]
     pub(crate) trace: Option<String>,
 
-    /// Its form, where it cannot be told: mooncake, bailian, burstgpt, azure, goodput, litellm,
-    /// nginx, otel
+    /// Form of the trace, if goodput cannot tell: mooncake, bailian, burstgpt, azure, goodput,
+    /// litellm, nginx, otel
     #[arg(long, value_name = "FORM")]
     pub(crate) trace_format: Option<String>,
 
-    /// Multiply the trace's time: 0.5 plays twice as fast
+    /// Multiply the times of the trace: 0.5 replays it twice as fast
     #[arg(long, value_name = "X", default_value = "1", value_parser = time_scale)]
     pub(crate) time_scale: f64,
 
-    /// Leave out the beginning of the trace
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Skip this much time at the beginning of the trace
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) trace_start: Option<Duration>,
 
-    /// Play so much of the trace, in its own time
-    #[arg(long, value_name = "TIME", value_parser = super::positive_time)]
+    /// Replay only this much of the trace, in its own time
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub(crate) trace_length: Option<Duration>,
 
-    /// What is kept of the trace's time
+    /// What to keep of the times in the trace
     #[arg(long, value_enum, value_name = "WHAT", default_value = "timestamps")]
     pub(crate) replay: ReplayName,
 
-    /// Tokens of one block of the trace's hash_ids [default: 512, or the form's own]
+    /// Tokens per block of the trace's hash_ids [default: 512, or the size that the form defines]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_tokens: Option<u32>,
 
@@ -168,48 +183,49 @@ pub(crate) struct TraceArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplayName {
-    /// Each request at its instant, whether or not the one before it was answered
+    /// Each request at its instant, whether or not the previous one was answered
     Timestamps,
-    /// Sessions at their instants, later requests a think time after the answer before
+    /// Sessions at their instants, later turns a think time after the previous answer
     ThinkTimes,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sessions")]
 pub(crate) struct SessionArgs {
-    /// Turns of a conversation; of data sets, at most so many
+    /// Turns per conversation; for a dataset, the most turns to play
     #[arg(long, value_name = LENGTHS)]
     pub(crate) turns: Option<LengthDistribution>,
 
-    /// Pause between an answer and the next turn: `2s`, `exp:5s`, `lognormal:5s:1`, `uniform:1s:9s`
-    #[arg(long, value_name = "DELAY")]
+    /// Pause between an answer and the next turn: `2s`, `exp:5s`, `lognormal:5s:1`, or
+    /// `uniform:1s:9s`
+    #[arg(long, value_name = "DELAY", value_parser = delay)]
     pub(crate) turn_pause: Option<Delay>,
 
     /// Tokens that each turn after the first adds [default: as the first]
     #[arg(long, value_name = LENGTHS)]
     pub(crate) turn_input: Option<LengthDistribution>,
 
-    /// What stands for the assistant's side in later turns [default: server]
+    /// Whose answers later turns contain [default: server]
     #[arg(long, value_enum, value_name = "WHOSE")]
     pub(crate) history: Option<HistoryName>,
 
-    /// Send the session's name in this header, so that a gateway can keep sessions together
+    /// Send the session's name in this header, so that a gateway can route a session to one server
     #[arg(long, value_name = "NAME")]
     pub(crate) session_header: Option<String>,
 
-    /// Tool calls of one turn before its answer
+    /// Tool calls per turn before its answer
     #[arg(long, value_name = LENGTHS)]
     pub(crate) tool_calls: Option<LengthDistribution>,
 
-    /// How long a tool works [default: 1s]
-    #[arg(long, value_name = "DELAY")]
+    /// Time that a tool takes [default: 1s]
+    #[arg(long, value_name = "DELAY", value_parser = delay)]
     pub(crate) tool_delay: Option<Delay>,
 
     /// Tokens of a tool's result [default: 200]
     #[arg(long, value_name = LENGTHS)]
     pub(crate) tool_result: Option<LengthDistribution>,
 
-    /// Requests beside the main one at each tool step
+    /// Requests sent in parallel to the main one at each tool step, up to 64
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=64))]
     pub(crate) fan_out: Option<u32>,
 
@@ -220,60 +236,61 @@ pub(crate) struct SessionArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HistoryName {
-    /// What the server really answered
+    /// The answers that the server gave
     Server,
-    /// What the data set holds, or generated text of the planned length
+    /// The answers in the dataset, or generated text of the planned length
     Dataset,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Cache, images, structure")]
 pub(crate) struct ShapeArgs {
-    /// State of the prefix cache: `cold` (every prompt begins differently, the default), `reset`
-    /// (cold, and the server is told to forget beforehand), `warm[=PROMPTS]`, `hit=70%[:GROUPS]`,
-    /// `tiling=CONTEXTS:TOKENS`
+    /// State of the server's prefix cache [default: cold]
+    ///
+    /// `cold` gives every prompt a different beginning. `reset` is cold, and tells the server to
+    /// clear its cache first. `warm[=PROMPTS]` repeats prompts, `hit=70%[:GROUPS]` aims at a hit
+    /// rate, and `tiling=CONTEXTS:TOKENS` shares long contexts.
     #[arg(long, value_name = "STATE")]
     pub(crate) cache: Option<String>,
 
-    /// Tokens of one block of the server's prefix cache (vLLM on CPUs: 128, SGLang: 1)
-    /// [default: 16]
+    /// Tokens per block of the server's prefix cache (vLLM on CPUs: 128, SGLang: 1) [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) cache_block: Option<u32>,
 
-    /// A system prompt of so many tokens that all requests share
+    /// Length in tokens of a system prompt that all requests share
     #[arg(long, value_name = "N")]
     pub(crate) system_tokens: Option<u32>,
 
-    /// Groups of requests that share a beginning
+    /// Number of groups of requests that share a prefix
     #[arg(long, value_name = "K", requires = "prefix_tokens", conflicts_with = "cache", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) prefix_groups: Option<u32>,
 
-    /// Tokens of that beginning
+    /// Length in tokens of the shared prefix
     #[arg(long, value_name = "N", conflicts_with = "cache", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) prefix_tokens: Option<u32>,
 
-    /// Popularity of the groups: rank to this negative power; 0 is even
+    /// Skew of the groups' popularity: rank to this negative power, from 0 (even) to 10
     #[arg(long, value_name = "S", requires = "prefix_groups", default_value = "0", value_parser = zipf)]
     pub(crate) prefix_zipf: f64,
 
-    /// Images of a request: `1`, `2:640x480`, `1:1024x1024:png`
+    /// Images per request, with size and format: `1`, `2:640x480`, `1:1024x1024:png`
     #[arg(long, value_name = "N[:WxH[:FORM]]")]
     pub(crate) images: Option<String>,
 
-    /// Images of this folder instead of generated ones
+    /// Use the images in this folder instead of generated ones
     #[arg(long, value_name = "DIR")]
     pub(crate) image_dir: Option<String>,
 
-    /// Constrain answers: `json`, `regex`, `choice` or `grammar`, each with an optional share:
+    /// Constrain answers: `json`, `regex`, `choice`, or `grammar`, with an optional share such as
     /// `json:50%`
     #[arg(long, value_name = "KIND[:SHARE]")]
     pub(crate) structured: Option<String>,
 
-    /// File with the schema, expression, choices (one a line) or grammar [default: a built-in one]
+    /// File with the schema, expression, choices (one per line), or grammar [default: built in]
     #[arg(long, value_name = "FILE", requires = "structured")]
     pub(crate) structured_file: Option<PathBuf>,
 
-    /// How the server wants constraints written [default: response-format]
+    /// How the server expects constraints [default: response-format]
     #[arg(long, value_enum, value_name = "DIALECT")]
     pub(crate) structured_dialect: Option<StructuredDialectName>,
 }
@@ -282,9 +299,9 @@ pub(crate) struct ShapeArgs {
 pub(crate) enum StructuredDialectName {
     /// OpenAI's response_format; other kinds as structured_outputs
     ResponseFormat,
-    /// vLLM since 0.11: structured_outputs
+    /// vLLM 0.11 and later: structured_outputs
     StructuredOutputs,
-    /// vLLM before that: guided_json, guided_regex …
+    /// vLLM before 0.11: guided_json, guided_regex, ...
     Guided,
     /// SGLang: response_format, regex, ebnf
     Sglang,
@@ -305,29 +322,33 @@ fn zipf(text: &str) -> Result<f64, String> {
 const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   goodput workload show --workload chat
+      Lengths, arrivals, and three requests of a preset
   goodput workload show mooncake_trace.jsonl
-  goodput workload make --workload chat --num-requests 1000 --tokenizer ./model --output chat.jsonl
-  goodput run http://localhost:8000 --rate 5 --workload chat.jsonl
+      The same of a file
+  goodput workload make --workload chat --num-requests 1000 --output chat.jsonl
+      Freeze a workload; run it with `goodput run URL --rate 5 --workload chat.jsonl`
   goodput workload convert azure.csv --to mooncake --output azure.jsonl
-  goodput workload sample ShareGPT.json --count 500 --output small.jsonl";
+      Convert a trace
+  goodput workload sample ShareGPT.json --count 500 --output small.jsonl
+      Draw 500 entries of a dataset";
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = WORKLOAD_EXAMPLES)]
+#[command(after_long_help = WORKLOAD_EXAMPLES)]
 pub(crate) enum WorkloadVerb {
-    /// Show lengths, gaps, turns, classes, shared prefixes and three requests of a workload
+    /// Show the lengths, arrivals, classes, and three requests of a workload
     Show(Box<ShowArgs>),
-    /// Write a workload as it would be sent, byte for byte, with its hash
+    /// Write a workload exactly as it would be sent, with its hash
     Make(Box<MakeArgs>),
-    /// Write a trace or data set in another form
+    /// Convert a trace or dataset to another form
     Convert(ConvertArgs),
-    /// Write some entries of a data set, chosen by the seed
+    /// Write a random sample of a dataset, chosen by the seed
     Sample(SampleArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = WORKLOAD_EXAMPLES)]
+#[command(after_long_help = WORKLOAD_EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// A trace, data set, .toml or frozen file; or describe the workload by flags
+    /// Trace, dataset, .toml file, or frozen workload; without it, flags describe the workload
     pub(crate) file: Option<String>,
 
     #[command(flatten)]
@@ -342,7 +363,7 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = WORKLOAD_EXAMPLES)]
+#[command(after_long_help = WORKLOAD_EXAMPLES)]
 pub(crate) struct MakeArgs {
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
@@ -350,8 +371,8 @@ pub(crate) struct MakeArgs {
     #[command(flatten)]
     pub(crate) amount: AmountArgs,
 
-    /// Where to write it
-    #[arg(long, value_name = "FILE")]
+    /// File to write
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 
@@ -361,30 +382,30 @@ pub(crate) struct AmountArgs {
     #[arg(long, alias = "num-prompts", value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) num_requests: u64,
 
-    /// Seed of everything drawn
+    /// Seed of everything that is drawn at random
     #[arg(long, value_name = "N", default_value_t = 42, value_parser = clap::value_parser!(u64).range(..=i64::MAX.cast_unsigned()))]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = WORKLOAD_EXAMPLES)]
+#[command(after_long_help = WORKLOAD_EXAMPLES)]
 pub(crate) struct ConvertArgs {
-    /// The trace or data set
+    /// Trace or dataset to convert
     pub(crate) file: PathBuf,
 
-    /// Its form, where it cannot be told
+    /// Its form, if goodput cannot tell
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<String>,
 
-    /// The form to write: messages, prompts, mooncake, azure, burstgpt, goodput
+    /// Form to write: messages, prompts, mooncake, azure, burstgpt, or goodput
     #[arg(long, value_name = "FORM")]
     pub(crate) to: String,
 
-    /// Where to write it
-    #[arg(long, value_name = "FILE")]
+    /// File to write
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Leave out entries that cannot be read, and say how many
+    /// Skip entries that cannot be read, and report how many
     #[arg(long)]
     pub(crate) skip_invalid: bool,
 
@@ -393,16 +414,16 @@ pub(crate) struct ConvertArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = WORKLOAD_EXAMPLES)]
+#[command(after_long_help = WORKLOAD_EXAMPLES)]
 pub(crate) struct SampleArgs {
-    /// The data set
+    /// Dataset to sample
     pub(crate) file: PathBuf,
 
-    /// Its form, where it cannot be told
+    /// Its form, if goodput cannot tell
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<String>,
 
-    /// How many entries
+    /// Number of entries
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: u64,
 
@@ -410,11 +431,11 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "N", default_value_t = 42, value_parser = clap::value_parser!(u64).range(..=i64::MAX.cast_unsigned()))]
     pub(crate) seed: u64,
 
-    /// Where to write them, as OpenAI messages in JSON lines
-    #[arg(long, value_name = "FILE")]
+    /// File to write, as OpenAI messages in JSON lines
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Leave out entries that cannot be read, and say how many
+    /// Skip entries that cannot be read, and report how many
     #[arg(long)]
     pub(crate) skip_invalid: bool,
 }

@@ -1,11 +1,11 @@
-//! What users were promised.
+//! The SLO.
 
 use goodput_model::{Measure, Slo, SloError};
 
 use crate::args::SloArgs;
 use crate::error::Failed;
 
-/// Takes what was typed; what was not stays as it is.
+/// Takes over what was typed; the rest stays as it is.
 pub(crate) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
     if let Some(text) = &args.slo {
         measure.slo = Some(read(text)?);
@@ -34,7 +34,7 @@ fn share(text: &str) -> Result<f64, Failed> {
     let share = format!("{number}e{power}").parse::<f64>().ok().filter(|_| is_plain);
     share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Failed::usage(format!("--attainment `{shown}` is no share of requests"))
+        Failed::usage(format!("--attainment `{shown}` is not a share of requests"))
             .hint("write --attainment 99% or --attainment 0.99")
     })
 }

@@ -6,7 +6,7 @@ use goodput_dataset::frozen;
 use goodput_model::{
     ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, LengthDistribution,
     OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
-    TracePlan, WorkloadPlan, weight,
+    TracePlan, WorkloadPlan, closest, weight,
 };
 use goodput_record::read_workload;
 use goodput_workload::{PRESETS, preset};
@@ -107,10 +107,14 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
 
 fn known(name: &str) -> Result<ClassPlan, Failed> {
     preset(name).ok_or_else(|| {
-        Failed::usage(format!("there is no workload named `{name}`")).hint(format!(
-            "there is: {}; or name a .toml file, or a .jsonl file of `goodput workload make`",
-            PRESETS.join(", ")
-        ))
+        let failed = Failed::usage(format!("there is no workload named `{name}`"));
+        match closest(name, PRESETS) {
+            Some(near) => failed.hint(format!("did you mean `{near}`?")),
+            None => failed.hint(format!(
+                "presets: {}; or name a .toml file, or a .jsonl file of `goodput workload make`",
+                PRESETS.join(", ")
+            )),
+        }
     })
 }
 

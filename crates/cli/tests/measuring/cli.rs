@@ -10,18 +10,18 @@ use serde_json::json;
 
 #[test]
 fn wrong_usage_is_said_clearly_and_exits_with_2() {
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 34] = [
         (&["run", "mock"], "neither --rate nor --concurrency"),
         (&["run", "mock", "--rate", "1", "--concurrency", "1"], "cannot be used with"),
         (&["run", "mock", "--rate", "-1"], "--rate"),
         (&["run", "mock", "--rate", "inf"], "--num-requests"),
         (&["run", "mock", "--rate", "1", "--arrivals", "gamma:0"], "gamma:CV"),
-        (&["run", "mock", "--rate", "1", "--duration", "10"], "90s"),
+        (&["run", "mock", "--rate", "1", "--duration", "ten"], "90s"),
         (&["run", "mock", "--rate", "1", "--percentiles", "50,101"], "between 0 and 100"),
         (&["run", "mock", "--rate", "1", "--no-such-flag"], "unexpected argument"),
-        (&["run", "mock", "--rate", "1", "--workload", "nope"], "there is: chat"),
+        (&["run", "mock", "--rate", "1", "--workload", "nope"], "presets: chat"),
         (&["run", "mock:slots=0", "--rate", "1"], "must be from 1 to"),
-        (&["run", "localhost:8000", "--rate", "1"], "http://localhost:8000"),
+        (&["run", "example.org", "--rate", "1"], "http://example.org"),
         (&["run", "http://h:1", "--rate", "1", "--header", "nocolon"], "Name: value"),
         (&["run", "mock", "--rate", "1", "--extra-body", "[1]"], "JSON object"),
         (
@@ -42,8 +42,19 @@ fn wrong_usage_is_said_clearly_and_exits_with_2() {
         (&["run", "mock", "--concurrency", "5", "--max-concurrency", "2"], "cannot be used with"),
         (&["run", "mock", "--rate", "5", "--think-time", "1s"], "cannot be used with"),
         (&["run", "--plan", "x", "--isl", "9"], "--input-tokens cannot be given again"),
-        (&["man", "nope"], "no verb"),
-        // An address of no machine.
+        (&["man", "nope"], "`nope` is not a command"),
+        // What is misspelled, and what was meant.
+        (&["rnu"], "did you mean `run`?"),
+        (&["run"], "hint: `localhost:8000` is a server"),
+        (&["run", "mok", "--rate", "1"], "did you mean `mock`?"),
+        (&["run", "mock", "--rate", "1", "--workload", "chta"], "did you mean `chat`?"),
+        (&["run", "mock", "--rate", "1", "--slo", "interactve"], "did you mean `interactive`?"),
+        (&["mock", "--profile", "dem"], "did you mean `demo`?"),
+        (&["run", "mock:llama-8b-1xh20", "--rate", "1"], "did you mean `llama-8b-1xh200`?"),
+        (&["report", "x", "--format", "jsn"], "'json'"),
+        (&["workload", "convert", "x", "--to", "mooncak", "--output", "y"], "`mooncake`?"),
+        (&["help", "lod"], "did you mean `load`?"),
+        // An address that this machine does not have.
         (&["run", "mock", "--rate", "1", "--metrics-listen", "192.0.2.1:9400"], "port 0"),
     ];
     for (args, expected) in cases {
@@ -415,8 +426,56 @@ fn help_completions_and_man_page() {
     assert!(session.run(&["run", "--help"]).stdout.contains("Examples:"));
     assert!(session.run(&["completions", "bash"]).stdout.contains("goodput"));
     assert!(session.run(&["man"]).stdout.contains(".TH"));
+    let short = session.run(&["-h"]).stdout;
+    let alone = session.run(&[]);
+    assert_eq!((alone.code, alone.stderr.as_str()), (Some(2), short.as_str()));
+    let version = session.run(&["version"]);
+    assert_eq!((version.code, version.stdout), (Some(0), session.run(&["--version"]).stdout));
+    for (word, expected) in [
+        ("run", "Usage: goodput run"),
+        ("slo", "--attainment <SHARE>"),
+        ("schedule_slip", "What to do:"),
+    ] {
+        let outcome = session.run(&["help", word]);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+        assert!(!outcome.stdout.contains('\u{1b}'), "{}", outcome.stdout);
+    }
+    assert!(session.run(&["--color", "always", "help", "slo"]).stdout.contains('\u{1b}'));
     let mut cut_off = Command::new("sh");
     cut_off.arg("-c").arg(format!("{} man | head -1", env!("CARGO_BIN_EXE_goodput")));
     let output = crate::support::outcome(cut_off.output().unwrap());
     assert!(output.stderr.is_empty(), "{}", output.stderr);
+}
+
+#[test]
+fn the_plan_of_init_runs_and_is_never_overwritten() {
+    let session = Session::new();
+    let written = session.run(&["init"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let text = std::fs::read_to_string(session.path("plan.toml")).unwrap();
+    let again = session.run(&["init"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("`plan.toml` already exists"), "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(session.path("plan.toml")).unwrap(), text);
+    // Shorter, so that the test is; a number without a unit is seconds.
+    let text = text.replace("\"1m\"", "\"1\"").replace("\"10s\"", "\"0\"");
+    let text = text.replace("lognormal:200:0.8:10:2000", "4").replace("\"5/s\"", "\"50/s\"");
+    std::fs::write(session.path("short.toml"), text).unwrap();
+    session.run(&["run", "--plan", "short.toml", "--out", "out"]).assert_finished("");
+}
+
+#[test]
+fn target_and_model_come_from_the_environment() {
+    let server = Server::start(|_| timed_stream(ms(1), ms(1), 2));
+    let session = Session::new();
+    let args = ["run", "--rate", "50", "--num-requests", "3", "--out", "out", "--quiet"];
+    let mut command = session.command(&args);
+    let address = server.url().replace("http://", "");
+    command.env("GOODPUT_TARGET", address).env("GOODPUT_MODEL", "from-outside");
+    crate::support::outcome_of(&mut command).assert_finished("");
+    let requests = server.requests();
+    let request = requests.iter().rfind(|request| request.line.starts_with("POST")).unwrap();
+    let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
+    assert_eq!(body["model"], "from-outside");
 }

@@ -1,4 +1,4 @@
-//! `goodput plan`, through the binary and real files.
+//! `goodput capacity`, through the binary and real files.
 
 #[path = "../../../campaign/src/capacity/tests/fixture.rs"]
 mod fixture;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 const SEED: [&str; 7] =
-    ["plan", "--goodput-rps", "22", "--gpus-per-replica", "8", "--target-rps", "100"];
+    ["capacity", "--goodput-rps", "22", "--gpus-per-replica", "8", "--target-rps", "100"];
 
 fn json(session: &Session, args: &[&str]) -> Value {
     let mut all = args.to_vec();
@@ -75,7 +75,7 @@ fn a_sweep_against_a_day_of_traffic() {
     let rows = "hour,rps\n0,50\n1,132\n2,135\n3,140\n";
     std::fs::write(session.path("day.csv"), rows).unwrap();
     let args = [
-        "plan",
+        "capacity",
         "swept",
         "--traffic",
         "day.csv",
@@ -111,7 +111,7 @@ fn a_sweep_against_a_day_of_traffic() {
     assert!(page.stdout.contains("WILL MISS") && page.stdout.contains("A step of 10 calls"));
     assert!(page.stdout.contains("Assumed"), "{}", page.stdout);
     // The same by the name of the file, and the same again.
-    let file = json(&session, &["plan", "swept/summary.json", "--target-rps", "140"]);
+    let file = json(&session, &["capacity", "swept/summary.json", "--target-rps", "140"]);
     assert_eq!(file["fleets"]["bare"]["replicas"], 3);
 }
 
@@ -123,7 +123,8 @@ fn a_plan_is_a_page_too() {
     evil.sweep.model = "<img src=x onerror=alert(1)>".to_owned();
     write(&session, "swept/summary.json", &evil);
     std::fs::write(session.path("day.csv"), "hour,rps\n0,50\n1,132\n2,140\n").unwrap();
-    let args = ["plan", "swept", "--traffic", "day.csv", "--replicas", "2", "--price-per-gpu-hour"];
+    let args =
+        ["capacity", "swept", "--traffic", "day.csv", "--replicas", "2", "--price-per-gpu-hour"];
     let args = [&args[..], &["2.5", "--html", "plan.html"]].concat();
     let outcome = session.run(&args);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -167,7 +168,7 @@ fn of_several_configurations_one_counts() {
     };
     write(&session, "all/summary.json", &sweeps);
     let replicas = |extra: &[&str]| {
-        let mut args = vec!["plan", "all", "--target-rps", "60"];
+        let mut args = vec!["capacity", "all", "--target-rps", "60"];
         args.extend(extra);
         session.run(&[&args[..], &["--json"]].concat())
     };
@@ -192,7 +193,7 @@ fn a_run_that_kept_its_slo() {
     let report = |format: &str| session.run(&["report", "out", "--format", format]).stdout;
     assert!(report("markdown").starts_with("## Run: "), "{}", report("markdown"));
     assert!(report("junit").contains("<testcase name=\"errors &lt; 50%\""), "{}", report("junit"));
-    let plan = session.run(&["plan", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
+    let plan = session.run(&["capacity", "out", "--target-rps", "100", "--json", "--fan-out", "2"]);
     if outcome.code == Some(5) {
         // A crowded machine: nothing may rest on such a run.
         return refused(&plan, "void");
@@ -212,7 +213,7 @@ fn a_run_that_kept_its_slo() {
 #[test]
 fn bad_results_are_refused() {
     let session = Session::new();
-    let plan = |file: &str| session.run(&["plan", file, "--target-rps", "100"]);
+    let plan = |file: &str| session.run(&["capacity", file, "--target-rps", "100"]);
     let mut unclear = fixture::sweep(Vec::new(), 20.0, 25.0);
     let goodput = unclear.goodput.as_mut().unwrap();
     (goodput.state, goodput.because) =
@@ -257,13 +258,13 @@ fn bad_traffic_is_refused() {
     ];
     for (name, text, what) in cases {
         std::fs::write(session.path(name), text).unwrap();
-        refused(&session.run(&["plan", "--goodput-rps", "22", "--traffic", name]), what);
+        refused(&session.run(&["capacity", "--goodput-rps", "22", "--traffic", name]), what);
     }
     refused(
-        &session.run(&["plan", "--goodput-rps", "22", "--traffic", "nowhere.csv"]),
+        &session.run(&["capacity", "--goodput-rps", "22", "--traffic", "nowhere.csv"]),
         "nowhere.csv",
     );
-    refused(&session.run(&["plan", "--goodput-rps", "22", "--diurnal", "10:20"]), "peak");
+    refused(&session.run(&["capacity", "--goodput-rps", "22", "--diurnal", "10:20"]), "peak");
 }
 
 #[test]
@@ -281,7 +282,7 @@ fn a_trace_is_counted_and_its_lengths_are_held_against_the_measured_ones() {
     };
     let trace: String = (0..=1200).map(line).collect();
     std::fs::write(session.path("trace.jsonl"), trace).unwrap();
-    let plan = json(&session, &["plan", "swept", "--traffic", "trace.jsonl"]);
+    let plan = json(&session, &["capacity", "swept", "--traffic", "trace.jsonl"]);
     assert!((number(&plan, "traffic.mean_rps") - 2.0).abs() < 0.01);
     let notes = plan["notes"].as_array().unwrap();
     let is_said = |note: &Value| {
@@ -306,7 +307,7 @@ fn bad_arguments_are_refused() {
         ("--diurnal", "many"),
         ("--rejected-rps", "inf"),
     ] {
-        let mut args = vec!["plan", "--goodput-rps", "22", flag, value];
+        let mut args = vec!["capacity", "--goodput-rps", "22", flag, value];
         if flag != "--target-rps" {
             args.extend(["--target-rps", "100"]);
         }
@@ -314,15 +315,18 @@ fn bad_arguments_are_refused() {
         assert_eq!(outcome.code, Some(2), "{flag} {value}: {}", outcome.stderr);
         assert!(outcome.stderr.contains(flag), "{flag} {value}: {}", outcome.stderr);
     }
-    for args in
-        [&["plan"][..], &["plan", "--goodput-rps", "22"], &["plan", "x", "--goodput-rps", "2"]]
-    {
+    for args in [
+        &["capacity"][..],
+        &["capacity", "--goodput-rps", "22"],
+        &["capacity", "x", "--goodput-rps", "2"],
+    ] {
         assert_eq!(session.run(args).code, Some(2));
     }
-    let priced = ["plan", "--goodput-rps", "22", "--target-rps", "9", "--price-per-gpu-hour", "1"];
+    let priced =
+        ["capacity", "--goodput-rps", "22", "--target-rps", "9", "--price-per-gpu-hour", "1"];
     refused(&session.run(&priced), "how many GPUs");
-    let below = ["plan", "--goodput-rps", "22", "--rejected-rps", "21", "--target-rps", "9"];
+    let below = ["capacity", "--goodput-rps", "22", "--rejected-rps", "21", "--target-rps", "9"];
     assert_eq!(session.run(&below).code, Some(2));
-    let help = session.run(&["plan", "--help"]);
-    assert!(help.stdout.contains("goodput plan --goodput-rps 22"));
+    let help = session.run(&["capacity", "--help"]);
+    assert!(help.stdout.contains("goodput capacity --goodput-rps 22"));
 }

@@ -94,7 +94,8 @@ fn sweeps() {
 #[test]
 fn numbers_without_a_run() {
     let session = Session::new();
-    let plan = ["plan", "--goodput-rps", "22", "--gpus-per-replica", "8", "--target-rps", "100"];
+    let plan =
+        ["capacity", "--goodput-rps", "22", "--gpus-per-replica", "8", "--target-rps", "100"];
     let more = ["--price-per-gpu-hour", "2.5", "--fan-out", "3", "--json"];
     assert_valid("capacity", &printed(&session, &[&plan[..], &more].concat()));
     let numbers: Vec<String> = (0..200).map(|number| (number * 37 % 200).to_string()).collect();

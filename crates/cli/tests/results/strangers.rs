@@ -152,7 +152,7 @@ fn only_plain_files_are_read() {
             &["report", "named"],
             &["compare", "named", "other"],
             &["compare", "--targets", "named", "--rate", "2"],
-            &["plan", "named", "--rps", "10"],
+            &["capacity", "named", "--rps", "10"],
             &["stats", "named"],
             &[
                 "run",

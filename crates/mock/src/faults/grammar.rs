@@ -231,40 +231,11 @@ fn role(name: &str) -> Result<FaultKind, String> {
 fn unknown(name: &str) -> String {
     let forms: Vec<&str> = MockFault::forms().collect();
     let list = format!("the kinds are: {}", forms.join(", "));
-    // Nothing that a person meant is further from it than a third of its letters.
-    let near = FORMS
-        .iter()
-        .map(|(known, _)| (distance(name, known), *known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
-        .min_by_key(|(distance, _)| *distance);
+    let near = goodput_model::closest(name, FORMS.iter().map(|(known, _)| *known));
     near.map_or_else(
         || format!("there is no such kind\n{list}"),
-        |(_, known)| format!("there is no such kind\nhint: did you mean `{known}`?\n{list}"),
+        |known| format!("there is no such kind\nhint: did you mean `{known}`?\n{list}"),
     )
-}
-
-/// Letters to insert, remove or change until one name is the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    // A long text is no misspelt name, and must not cost its square.
-    if a.len() > 40 {
-        return usize::MAX;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (other, above) in b.iter().zip(row.iter_mut().skip(1)) {
-            let change = diagonal + usize::from(letter != *other);
-            diagonal = *above;
-            left = change.min(left + 1).min(diagonal + 1);
-            *above = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 impl fmt::Display for MockFault {

@@ -87,6 +87,9 @@ fn read_part(text: &str) -> Result<(Vec<SloTerm>, bool), String> {
     let preset = PRESETS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     let Some((_, terms)) = preset else {
         let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+        if let Some(name) = crate::closest(text, names.iter().copied()) {
+            return Err(format!("`{text}` is not a preset; did you mean `{name}`?"));
+        }
         return Err(format!(
             "expected a term like `p99 ttft < 500ms`, `ttft:p99:lt:500ms` or `errors < 1%`, or a \
              preset ({})",

@@ -1,0 +1,72 @@
+//! Arguments of `goodput report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The page that the run printed
+    Text,
+    /// summary.json, computed again from the log
+    Json,
+    /// Markdown for a pull request or the summary of a CI job
+    #[value(alias = "md")]
+    Markdown,
+    /// JUnit XML of the SLO terms or gates
+    Junit,
+    /// One HTML file with everything in it
+    Html,
+    /// Every chart as a file, in the folder given by --output
+    Svg,
+    /// One line for each request of a run or each point of a sweep
+    Csv,
+    /// Requests, chunks, and server metrics as Parquet files, in the folder given by --output
+    Parquet,
+    /// The format of `vllm bench serve --save-result`
+    Vllm,
+    /// The format of SGLang's bench_serving: one JSON line
+    Sglang,
+    /// The summary format of AIPerf and GenAI-Perf
+    Aiperf,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  goodput report runs/2026-11-15T10-22-07Z-chat-run
+      The page that the run printed
+  goodput report runs/2026-11-15T10-22-07Z-chat-run --format html --output report.html
+      One HTML file
+  goodput report runs/2026-11-15T10-22-07Z-chat-run --json | jq .metrics.ttft
+      The summary as JSON";
+
+/// Show a saved result
+///
+/// The result can be a run, repeats, a sweep, a comparison, or a shadow, including one that was
+/// killed before its end, or a result file of another tool.
+#[derive(Debug, Args)]
+#[command(after_long_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// Folder of the result, or a result file of another tool
+    pub(crate) folder: PathBuf,
+
+    /// Format to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+
+    /// Print JSON; the same as --format json
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write to this file instead of stdout; for svg and parquet, to this folder
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// With --format vllm or sglang, include every request (--save-detailed, --output-details)
+    #[arg(long)]
+    pub(crate) detailed: bool,
+
+    /// Also write the traces of a run as OTLP/JSON, to a file or to the collector at a URL
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) traces: Option<String>,
+}
