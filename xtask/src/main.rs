@@ -3,6 +3,7 @@
 mod attack;
 mod bench;
 mod browser;
+mod docs;
 mod exports;
 mod fit;
 mod fleet;
@@ -19,12 +20,13 @@ mod sdk;
 mod study;
 mod supply;
 mod tokenizers;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 15] = [
+const TASKS: [(&str, &str); 18] = [
     ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
     (
         "bench",
@@ -60,6 +62,9 @@ const TASKS: [(&str, &str); 15] = [
         "[FILE]: write the packages of the program with their licenses, for those who hand it on",
     ),
     ("schemas", "write docs/schema/ anew, from the types that are written to files"),
+    ("docs", "write docs/troubleshooting.md anew, from the list of caveats"),
+    ("book", "build the documentation as a book, where mdBook is installed"),
+    ("words", "check words, line lengths, and links in code and documentation"),
     (
         "layers",
         "check that each crate sees only what ARCHITECTURE.md allows, and that modules form no cycle",
@@ -84,6 +89,9 @@ fn main() -> ExitCode {
         "supply" => supply::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
+        "docs" => docs::write(),
+        "book" => docs::book(),
+        "words" => words::check(),
         "study" => study::run(rest.first().map(String::as_str)),
         _ => {
             eprintln!("usage: cargo xtask TASK");
@@ -110,6 +118,7 @@ fn test() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     layers::check()?;
     schemas::check()?;
+    docs::check()?;
     supply::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     // End-to-end tests wait more than they work; those that look at time run one at a time anyway.

@@ -1,8 +1,12 @@
 //! What may make a number untrustworthy, and the verdict that follows.
 
+mod explanation;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use explanation::Explanation;
 
 /// How much a caveat matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ mod trace;
 mod until;
 mod workload;
 
-pub use caveat::{Caveat, CaveatCode, Severity, Verdict};
+pub use caveat::{Caveat, CaveatCode, Explanation, Severity, Verdict};
 pub use distribution::{Clip, Delay, Lengths};
 pub use exchange::{
     Chunk, Connect, Exchange, Judgement, Phase, RequestRecord, Span, Stamps, TcpFacts, TokenCount,
