@@ -3,7 +3,7 @@
 use goodput_campaign::sweep::SweepSummary;
 use goodput_stats::{Audit, Details, Summary};
 
-use crate::svg::{Chart, standalone};
+use goodput_document::svg::{Chart, standalone};
 
 /// What it takes to measure the same again, beside the numbers. All of it may be foreign text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
+use goodput_document::render::page::{SCRIPT, STYLE, policy};
 use goodput_http::{Limits, Method, Reply, Request, Response, Seats, Site};
 use goodput_model::Nanos;
-use goodput_report::parts::{SCRIPT, STYLE, policy};
 
 use crate::entry::{Curve, Entry, Kind};
 use crate::files::fingerprint;

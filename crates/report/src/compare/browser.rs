@@ -10,8 +10,8 @@ pub(crate) mod tests;
 
 use goodput_campaign::compare::Comparison;
 
-use crate::svg::Chart;
 use crate::view::{Circumstances, Picture, pictures};
+use goodput_document::svg::Chart;
 
 /// A comparison, and what lies beside it.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,8 @@
 use super::frame::frame;
 use super::{List, Row, figure_text, query, verdict_class};
 use crate::entry::{Entry, Kind};
-use goodput_report::parts::{Html, count};
+use goodput_document::markup::Html;
+use goodput_document::number::count;
 
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
 
