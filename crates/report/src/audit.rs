@@ -1,10 +1,10 @@
 //! What an audit found, as a document.
 
-use goodput_model::{Severity, Verdict, plain};
+use goodput_model::{Severity, plain};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
-use crate::render;
+use goodput_document::render;
+use goodput_document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
 
 /// What an audit found in one result, for a terminal.
 pub fn audit_text(audit: &Audit) -> String {
@@ -18,7 +18,7 @@ pub fn audit_markdown(audit: &Audit) -> String {
 
 fn document(audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
-    let verdict = verdict_line(audit.verdict);
+    let verdict = render::text::figures_verdict_line(audit.verdict);
     let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
     Document {
         head: vec![audit.subject.clone(), about.clone()],
@@ -33,15 +33,6 @@ fn document(audit: &Audit) -> Document {
                 .with_on(text, Block::note(counts(audit))),
         ],
         ..Document::default()
-    }
-}
-
-/// What to make of the figures.
-pub(crate) fn verdict_line(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Valid => "VALID: nothing found that speaks against these figures",
-        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
-        Verdict::Void => "VOID: do not use these figures as a result",
     }
 }
 
@@ -106,8 +97,10 @@ mod tests {
     use goodput_stats::Source;
     use unicode_width::UnicodeWidthStr;
 
+    use goodput_model::Verdict;
+
     use super::*;
-    use crate::render::text::WIDTH;
+    use goodput_document::render::text::WIDTH;
 
     fn item(status: Status, severity: Severity, evidence: &str) -> Item {
         Item {

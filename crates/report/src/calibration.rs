@@ -4,9 +4,9 @@ use std::fmt::{Error, Write};
 
 use goodput_campaign::{Calibration, Kind, Level};
 
-use crate::number::count;
-use crate::render::text::WIDTH;
-use crate::wrap::wrap;
+use goodput_document::number::count;
+use goodput_document::render::text::WIDTH;
+use goodput_document::wrap::wrap;
 use goodput_model::plain;
 
 /// Columns before the reason why a level was too much.

@@ -9,13 +9,13 @@ use goodput_campaign::capacity::{
     self, Capacity, Cost, EnergyPlan, FanOut, HourState, NoteKind, TrafficPlan, UnitCost,
 };
 
-use crate::document::{
+use cells::{money, rate};
+use goodput_document::number::{amount, cell, count, known, percent};
+use goodput_document::render;
+use goodput_document::{
     Answer, Block, Cell, Column, Document, Fact, Formats, List, Pointer, Section, Standing, Table,
     Tone,
 };
-use crate::number::{amount, cell, count, known, percent};
-use crate::render;
-use cells::{money, rate};
 
 /// The page of a capacity plan, for a terminal.
 pub fn capacity_text(plan: &Capacity) -> String {

@@ -2,10 +2,10 @@
 
 use goodput_stats::{Column, Metric, Quality};
 
-use crate::document::{Block, Document, Fact, Section};
-use crate::number::{cell, count};
-use crate::render;
 use crate::run::latency;
+use goodput_document::number::{cell, count};
+use goodput_document::render;
+use goodput_document::{Block, Document, Fact, Section};
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;

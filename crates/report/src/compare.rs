@@ -20,12 +20,12 @@ pub use live::{
 use goodput_campaign::compare::{Comparison, Design, Finding, Floor, family};
 use goodput_campaign::shadow::ShadowReport;
 
-use crate::document::{
+use goodput_document::markup::Html;
+use goodput_document::render;
+use goodput_document::render::text::WIDTH;
+use goodput_document::{
     Answer, Block, Cut, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
 };
-use crate::markup::Html;
-use crate::render;
-use crate::render::text::WIDTH;
 use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, UNITS, VALUES};
 
 /// The noise floor of a rig in a sentence, by the figures that are usually tested.

@@ -5,7 +5,9 @@ use goodput_stats::{
     DEFAULT_SIGMA, LiveFigure, Look, about, flag_time, requests_before, requests_before_mean,
 };
 
-use crate::number::{amount, bare_about, count};
+use goodput_document::number::{amount, count};
+
+use crate::estimate::bare_about;
 
 /// Before a run at this rate of requests: what it takes to know what is asked.
 pub fn confidence_before(goals: &[Goal], rate: f64) -> String {

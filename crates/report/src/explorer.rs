@@ -8,8 +8,8 @@ pub(crate) mod tests;
 
 use goodput_stats::{LoadGrid, SloCounts, SloLimits, SloStart, SloTally, StatedAnswer};
 
-use crate::markup::{Html, escaped, filled};
-use crate::number::{amount, count, percent};
+use goodput_document::markup::{Html, escaped, filled};
+use goodput_document::number::{amount, count, percent};
 
 /// The explorer over these points, loads ascending, each with its load and the name of that: those of
 /// one load are counted together. While the limits stand as they were asked for, it gives the page's
@@ -43,7 +43,7 @@ pub(crate) fn fill(
         ("says", &escaped(&sentence(&counts))),
         ("rows", &rows.into_string()),
     ];
-    html.ours(&filled(include_str!("render/explorer.html"), &with)).data("slo-data", &counts);
+    html.ours(&filled(include_str!("explorer/explorer.html"), &with)).data("slo-data", &counts);
 }
 
 /// One load. The script writes the same cells anew.

@@ -6,29 +6,20 @@
 mod audit;
 mod calibration;
 mod capacity;
-mod chart;
-mod clip;
-mod colour;
 mod column;
 mod compare;
 mod confidence;
-mod document;
+mod estimate;
 mod explorer;
-mod markup;
-mod number;
 mod pages;
 mod preview;
 mod profile_curve;
-mod render;
 mod repeats;
 mod reported;
 mod run;
-mod scale;
-mod svg;
 mod sweep;
 mod sweeps;
 mod view;
-mod wrap;
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +27,6 @@ mod tests;
 pub use audit::{audit_markdown, audit_text};
 pub use calibration::{calibration, calibration_step};
 pub use capacity::{capacity_html, capacity_text};
-pub use colour::coloured;
 pub use column::column_text;
 pub use compare::{
     CompareLevel, CompareRow, CompareView, compare_before, compare_charts, compare_design,
@@ -44,6 +34,7 @@ pub use compare::{
     compare_text,
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
+pub use goodput_document::coloured;
 pub use goodput_model::plain;
 pub use pages::{PageFormat, charts, page};
 pub use preview::workload_text;
@@ -57,13 +48,3 @@ pub use sweep::{
 };
 pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};
-
-/// What pages outside of this crate are made of.
-pub mod parts {
-    pub use crate::document::{Cell, Tone};
-    pub use crate::markup::Html;
-    pub use crate::number::{cell, count, percent};
-    pub use crate::render::page::{SCRIPT, STYLE, policy};
-    pub use crate::render::pieces::{class, figure, section, table};
-    pub use crate::svg::{Axis, Chart, Dot, Series, Shape, TONES};
-}

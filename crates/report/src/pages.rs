@@ -3,9 +3,10 @@
 use goodput_campaign::saved::{ReportedResult, ResultDetails, SavedResult};
 
 use crate::compare::CompareView;
-use crate::document::Document;
 use crate::view::{Picture, RunView, SweepView};
-use crate::{compare, render, repeats, reported, run, sweep, sweeps};
+use crate::{compare, repeats, reported, run, sweep, sweeps};
+use goodput_document::Document;
+use goodput_document::render;
 
 /// How a page is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::clip::fit;
-use crate::number::{amount, cell, count};
-use crate::wrap::wrap;
+use goodput_document::clip::fit;
+use goodput_document::number::{amount, cell, count};
+use goodput_document::wrap::wrap;
 use goodput_model::plain;
 use goodput_stats::{Histogram, ServedView, WorkloadView};
 

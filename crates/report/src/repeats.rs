@@ -3,14 +3,14 @@
 use goodput_model::Verdict;
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
-use crate::document::{
+use crate::run::{about, workload_name};
+use goodput_document::number::{cell, count};
+use goodput_document::render;
+use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::{
     Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
     Table, Tone, no_result,
 };
-use crate::number::{cell, count};
-use crate::render;
-use crate::run::{about, workload_name};
-use crate::svg::{Axis, Chart, Dot, Series, Shape};
 
 /// The page of several runs, for a terminal.
 pub fn repeats_text(repeats: &Repeats) -> String {

@@ -4,11 +4,10 @@ use goodput_campaign::compare::{FileComparison, FileFigure, ReportedSide};
 use goodput_model::{Reported, Severity, Verdict};
 use goodput_stats::{Audit, Item, Status};
 
-use crate::audit::verdict_line;
-use crate::clip::clip;
-use crate::document::{Block, Column, Document, Formats, List, Section, Table};
-use crate::number::{amount, cell, count, known};
-use crate::render;
+use goodput_document::clip::clip;
+use goodput_document::number::{amount, cell, count, known};
+use goodput_document::render;
+use goodput_document::{Block, Column, Document, Formats, List, Section, Table};
 
 /// Columns of names and of figures.
 const NAME: usize = 23;
@@ -34,7 +33,7 @@ pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
         Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
-        other => verdict_line(other),
+        other => render::text::figures_verdict_line(other),
     };
     let more = "`goodput audit` of the file has every check, and what to do.";
     let found = Section::bare()
@@ -200,7 +199,7 @@ mod tests {
     use unicode_width::UnicodeWidthStr;
 
     use super::*;
-    use crate::render::text::WIDTH;
+    use goodput_document::render::text::WIDTH;
 
     fn run(tool: SourceTool) -> Reported {
         let mut run = Reported::new(tool);

@@ -22,14 +22,16 @@ pub(crate) use workload::name as workload_name;
 use goodput_model::Verdict;
 use goodput_stats::{ErrorDetail, LoadGrid, SloLimits, Summary};
 
-use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites, Table, TableStyle};
 use crate::explorer;
-use crate::markup::Html;
-use crate::number::{count, percent};
-use crate::render;
-use crate::render::pieces::cards;
-use crate::svg::{Rule, standalone_stack};
 use crate::view::{Picture, RunView, pictures};
+use goodput_document::markup::Html;
+use goodput_document::number::{count, percent};
+use goodput_document::render;
+use goodput_document::render::pieces::cards;
+use goodput_document::svg::{Rule, standalone_stack};
+use goodput_document::{
+    Answer, Block, Document, Fact, Formats, Section, Suites, Table, TableStyle,
+};
 
 const HTML: Formats = Formats::HTML;
 const TEXT: Formats = Formats::TEXT;

@@ -28,12 +28,12 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 use goodput_stats::about;
 
-use crate::chart::TextPlot;
-use crate::document::{Answer, Block, Document, Fact, Formats, Section, Suites};
-use crate::number::{amount, duration};
-use crate::render;
 use crate::view::SweepView;
 use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
+use goodput_document::TextPlot;
+use goodput_document::number::{amount, duration};
+use goodput_document::render;
+use goodput_document::{Answer, Block, Document, Fact, Formats, Section, Suites};
 
 /// The page of a sweep, for a terminal.
 pub fn sweep_text(summary: &SweepSummary) -> String {

@@ -13,17 +13,17 @@ use goodput_campaign::sweep::{
 use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::clip::clip;
-use crate::document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Rows, Section,
-    Suite, Suites, Table, TableStyle, Tone,
-};
-use crate::number::{amount, cell, count, percent};
-use crate::render;
-use crate::svg::TONES;
 use crate::sweep::browser::{confirmed, named_level, promise};
 use crate::sweep::{
     Latency, bare, level, level_number, marked, on_curve, pooled, stands, suite, unit,
+};
+use goodput_document::clip::clip;
+use goodput_document::number::{amount, cell, count, percent};
+use goodput_document::render;
+use goodput_document::svg::TONES;
+use goodput_document::{
+    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Rows, Section,
+    Suite, Suites, Table, TableStyle, Tone,
 };
 use goodput_model::plain;
 

@@ -5,7 +5,7 @@ use goodput_campaign::saved::{RunDetails, SweepDetails};
 use goodput_campaign::sweep::SweepSummary;
 use goodput_stats::{Audit, Details, Summary};
 
-use crate::svg::{Chart, standalone};
+use goodput_document::svg::{Chart, standalone};
 
 /// A run.
 #[derive(Debug, Clone, Copy)]

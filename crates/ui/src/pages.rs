@@ -12,7 +12,10 @@ pub(crate) use list::list_page;
 pub(crate) use overlay::overlay_page;
 pub(crate) use run::run_page;
 
-use goodput_report::parts::{TONES, Tone, cell, class};
+use goodput_document::Tone;
+use goodput_document::number::cell;
+use goodput_document::render::pieces::class;
+use goodput_document::svg::TONES;
 
 use crate::entry::{CurvePoint, Entry, Shown};
 use crate::notes::Notes;

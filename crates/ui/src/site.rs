@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
+use goodput_document::render::page::{SCRIPT, STYLE, policy};
 use goodput_http::{ConnectionLimit, HttpLimits, HttpReply, HttpRequest, Method, Response, Site};
 use goodput_model::Nanos;
 use goodput_record::ArtifactKind;
-use goodput_report::parts::{SCRIPT, STYLE, policy};
 
 use crate::entry::{Curve, Entry};
 use crate::files::fingerprint;

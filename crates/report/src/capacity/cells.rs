@@ -4,7 +4,7 @@ use goodput_campaign::capacity::{
     Capacity, Expected, FanOut, Fleet, Footing, Hour, Origin, StepLatency, TrafficPlan,
 };
 
-use crate::number::{cell, count, known};
+use goodput_document::number::{cell, count, known};
 use goodput_model::plain;
 
 /// Hours in a table at most.
@@ -145,7 +145,8 @@ pub(super) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
         |rejected| format!("{} rejected", rate(rejected)),
     );
     let limit = basis.crossing_rps.map_or_else(String::new, |at| {
-        let ends = crate::number::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
+        let ends =
+            goodput_document::number::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
         format!("; the limit lies at {}{ends} by the fit", rate(at))
     });
     let how = match basis.origin {

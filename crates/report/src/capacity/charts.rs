@@ -4,8 +4,8 @@ use goodput_campaign::capacity::{Capacity, Hour, LevelRisk, Measured, TrafficPla
 use goodput_campaign::sweep::Bounded;
 
 use super::cells::rate;
-use crate::number::{cell, count, percent};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::number::{cell, count, percent};
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 
 /// Latency of a replica over its rate, as measured, with the rates of the plan.
 pub(super) fn latency(plan: &Capacity) -> Chart {

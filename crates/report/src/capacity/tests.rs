@@ -55,7 +55,7 @@ fn the_hours_have_their_capacity_line() {
         .rules
         .iter()
         .filter_map(|rule| match rule {
-            crate::svg::Rule::Height(height, _) => Some(*height),
+            goodput_document::svg::Rule::Height(height, _) => Some(*height),
             _ => None,
         })
         .collect();

@@ -9,7 +9,9 @@ use super::wanting::{lacking, unjudged_why};
 use super::words::{
     FigureWords, at, block_seconds, candidates, counted, label, limit, several, tested,
 };
-use crate::number::{bare_about, trimmed};
+use goodput_document::number::trimmed;
+
+use crate::estimate::bare_about;
 use goodput_model::plain;
 
 /// Figures in a sentence at most; the table has them all.

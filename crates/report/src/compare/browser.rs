@@ -11,8 +11,8 @@ pub(crate) mod tests;
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::saved::ComparisonDetails;
 
-use crate::svg::Chart;
 use crate::view::{Circumstances, Picture, pictures};
+use goodput_document::svg::Chart;
 
 /// A comparison, and what lies beside it.
 #[derive(Debug, Clone, Copy)]

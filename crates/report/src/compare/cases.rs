@@ -8,7 +8,7 @@ use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
 use super::words::{FigureWords, candidates, counted, label, level, limit, tested};
 use super::{notes, shadow};
-use crate::document::{Case, Fault, Suite};
+use goodput_document::{Case, Fault, Suite};
 
 /// A test case for each gate, or for each tested figure where there is no gate.
 pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {

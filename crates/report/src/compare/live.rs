@@ -6,9 +6,11 @@ use goodput_campaign::sweep::Level;
 use super::notes::{looks, order};
 use super::tables::{CandidateAtLevel, pairs};
 use super::words::{FigureWords, at, candidates, label, limit, outcome, several, tested};
-use crate::clip::clip;
-use crate::number::{bare_about, trimmed};
-use crate::render::text::field;
+use goodput_document::clip::clip;
+use goodput_document::number::trimmed;
+
+use crate::estimate::bare_about;
+use goodput_document::render::text::field;
 use goodput_model::plain;
 use unicode_width::UnicodeWidthStr;
 

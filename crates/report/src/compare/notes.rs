@@ -8,9 +8,9 @@ use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::shadow;
 use super::words::{FigureWords, label, level, several};
-use crate::document::SeverityMark;
-use crate::number::duration;
-use crate::number::{count, trimmed};
+use goodput_document::SeverityMark;
+use goodput_document::number::duration;
+use goodput_document::number::{count, trimmed};
 use goodput_model::plain;
 
 /// A label and what stands beside it.

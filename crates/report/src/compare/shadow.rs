@@ -6,9 +6,9 @@ use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport}
 use super::notes::LabelledText;
 use super::tables::natural;
 use super::words::{labels, several};
-use crate::document::{Column, Table};
-use crate::number::duration;
-use crate::number::{between, cell, count, percent, trimmed};
+use goodput_document::number::duration;
+use goodput_document::number::{between, cell, count, percent, trimmed};
+use goodput_document::{Column, Table};
 use goodput_model::plain;
 
 /// What a section of it is called.

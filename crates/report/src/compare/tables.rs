@@ -12,8 +12,8 @@ use super::answer::gate_change;
 use super::words::{
     FigureWords, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
-use crate::document::{Align, Cell, Column, Cut, Rows, Table, Tone};
-use crate::number::{between, cell, known, percent};
+use goodput_document::number::{between, cell, known, percent};
+use goodput_document::{Align, Cell, Column, Cut, Rows, Table, Tone};
 use goodput_model::plain;
 
 /// As wide as its cells on a terminal; the first and the last column stand at the left. Words that say

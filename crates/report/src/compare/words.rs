@@ -9,7 +9,7 @@ use goodput_campaign::sweep::Level;
 use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
 
-use crate::number::{between, cell, percent, trimmed};
+use goodput_document::number::{between, cell, percent, trimmed};
 use goodput_model::plain;
 
 /// Columns of a side's name in a table; where one is longer all have letters.

@@ -6,9 +6,9 @@ use super::is_void;
 use super::latency::{figure, interval};
 use super::reproduce::gpus;
 use super::slo::{is_alike, range};
-use crate::document::no_result;
-use crate::number::{amount, count, known, percent};
-use crate::render::pieces::Card;
+use goodput_document::no_result;
+use goodput_document::number::{amount, count, known, percent};
+use goodput_document::render::pieces::Card;
 
 /// The answer. A void result has none.
 pub(super) fn sentence(summary: &Summary) -> String {

@@ -4,10 +4,10 @@ use goodput_model::plain;
 use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
 
 use super::TEXT;
-use crate::clip::clip;
-use crate::document::{Block, Cell, Column, Formats, Section, Table};
-use crate::number::{cell, count, known};
-use crate::render::text::WIDTH;
+use goodput_document::clip::clip;
+use goodput_document::number::{cell, count, known};
+use goodput_document::render::text::WIDTH;
+use goodput_document::{Block, Cell, Column, Formats, Section, Table};
 
 /// Columns of a number.
 const CELL: usize = 7;

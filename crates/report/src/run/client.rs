@@ -4,8 +4,8 @@ use goodput_stats::{Quick, Summary, ThreadSummary};
 
 use super::HTML;
 use super::facts::three;
-use crate::document::{Block, Fact, Section, Table};
-use crate::number::{amount, count, known, percent};
+use goodput_document::number::{amount, count, known, percent};
+use goodput_document::{Block, Fact, Section, Table};
 
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("client", "Client", "Client health and instrument error");

@@ -4,8 +4,8 @@ use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
 
 use super::HTML;
-use crate::document::{Block, Column, Fact, Formats, Section, Table};
-use crate::number::count;
+use goodput_document::number::count;
+use goodput_document::{Block, Column, Fact, Formats, Section, Table};
 
 /// Clients that a page has room for.
 const ROWS: usize = 20;

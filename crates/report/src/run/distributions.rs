@@ -3,9 +3,9 @@
 use goodput_stats::{Distribution, Metric, Summary};
 
 use super::latency::figure;
-use crate::number::{cell, count};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
+use goodput_document::number::{cell, count};
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 
 /// What is drawn: name in the summary, words, and the names of its charts.
 const DRAWN: [(&str, &str, &str, &str); 4] = [

@@ -7,8 +7,8 @@ use goodput_stats::steady::{State as Steady, Steadiness};
 use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
 use super::{MARKDOWN, TEXT, clients, server, workload};
-use crate::document::{Fact, Formats};
-use crate::number::{amount, cell, count, known};
+use goodput_document::number::{amount, cell, count, known};
+use goodput_document::{Fact, Formats};
 
 /// What was asked, when, by which version.
 pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {

@@ -3,10 +3,10 @@
 use goodput_stats::PositionBand;
 
 use super::{HTML, outside};
-use crate::document::{Block, Section};
-use crate::number::{cell, count};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
+use goodput_document::number::{cell, count};
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::{Block, Section};
 
 pub(super) fn section(view: &RunView<'_>) -> Section {
     let section = Section::new("stalls", "Stalls");

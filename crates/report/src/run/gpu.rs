@@ -6,8 +6,8 @@ mod tests;
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
 use super::{HTML, TEXT};
-use crate::document::{Block, Column, Fact, Formats, Section, Table};
-use crate::number::{amount, cell, percent};
+use goodput_document::number::{amount, cell, percent};
+use goodput_document::{Block, Column, Fact, Formats, Section, Table};
 
 /// Devices that a page has room for.
 const MOST: usize = 16;

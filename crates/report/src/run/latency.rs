@@ -3,9 +3,9 @@
 use goodput_stats::{Metric, Percentile, Quality, Summary, flag_time, minimum_for_figure};
 
 use super::{HTML, MARKDOWN, TEXT, facts};
-use crate::document::{Block, Cell, Column, Fact, Formats, Section, Table};
-use crate::number::{cell, count, known};
-use crate::render::text::LABEL;
+use goodput_document::number::{cell, count, known};
+use goodput_document::render::text::LABEL;
+use goodput_document::{Block, Cell, Column, Fact, Formats, Section, Table};
 
 /// Columns of a cell.
 const CELL: usize = 8;

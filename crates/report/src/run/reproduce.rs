@@ -5,9 +5,9 @@ use goodput_stats::{Audit, GpuDevice, Summary};
 
 use super::{HTML, TEXT, facts, gpu, server};
 use crate::audit::{checks, counts};
-use crate::document::{Block, Fact, Section};
-use crate::number::{amount, count, percent};
 use crate::view::RunView;
+use goodput_document::number::{amount, count, percent};
+use goodput_document::{Block, Fact, Section};
 
 pub(super) fn section(view: &RunView<'_>) -> Section {
     let given = view.circumstances;

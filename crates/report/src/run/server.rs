@@ -13,9 +13,9 @@ use goodput_stats::{
 };
 
 use super::{HTML, TEXT};
-use crate::clip::left;
-use crate::document::{Block, Cell, Column, Fact, Formats, Lines, Section, Table};
-use crate::number::{amount, cell, count, percent};
+use goodput_document::clip::left;
+use goodput_document::number::{amount, cell, count, percent};
+use goodput_document::{Block, Cell, Column, Fact, Formats, Lines, Section, Table};
 
 /// Columns of names and numbers in tables.
 const NAME: usize = 22;

@@ -5,11 +5,11 @@ use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSum
 
 use super::facts::throughput;
 use super::{HTML, MARKDOWN, is_void};
-use crate::document::{
+use goodput_document::markup::Html;
+use goodput_document::number::{amount, cell, count, known, percent};
+use goodput_document::{
     Block, Case, Cell, Column, Fact, Fault, Section, Suite, Table, TableStyle, Tone,
 };
-use crate::markup::Html;
-use crate::number::{amount, cell, count, known, percent};
 
 /// Why one end of an interval is not known.
 const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";

@@ -3,11 +3,11 @@
 use goodput_stats::{Summary, Waterfall, WaterfallBand};
 
 use super::HTML;
-use crate::document::{Block, Column, Formats, Section, Table};
-use crate::markup::Html;
-use crate::number::{cell, count};
-use crate::render::pieces;
-use crate::svg::Stack;
+use goodput_document::markup::Html;
+use goodput_document::number::{cell, count};
+use goodput_document::render::pieces;
+use goodput_document::svg::Stack;
+use goodput_document::{Block, Column, Formats, Section, Table};
 
 /// A step on the way to the first token.
 struct Step {

@@ -3,10 +3,10 @@
 use goodput_stats::{Timeline, TimelinePoint};
 
 use super::{HTML, outside};
-use crate::document::{Block, Section};
-use crate::number::{amount, cell, count};
-use crate::svg::{Chart, Dot, Rule, Series, Shape};
 use crate::view::RunView;
+use goodput_document::number::{amount, cell, count};
+use goodput_document::svg::{Chart, Dot, Rule, Series, Shape};
+use goodput_document::{Block, Section};
 
 const TIME: &str = "s since the first instant";
 

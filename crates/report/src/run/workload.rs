@@ -3,8 +3,8 @@
 use goodput_stats::{LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summary};
 
 use super::facts::three;
-use crate::document::Fact;
-use crate::number::{amount, count, known, percent};
+use goodput_document::Fact;
+use goodput_document::number::{amount, count, known, percent};
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;

@@ -5,8 +5,8 @@ use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Standing, Sustained, 
 use goodput_model::Verdict;
 
 use super::{level_number, on_curve, standing, unit};
-use crate::number::{amount, cell, count, percent};
-use crate::number::{duration, range};
+use goodput_document::number::{amount, cell, count, percent};
+use goodput_document::number::{duration, range};
 use goodput_model::plain;
 
 /// Answer, knee and sustained test, as names and texts; what goes on with the text before it has no name.

@@ -19,13 +19,13 @@ pub(crate) use throughput::front_latency;
 use goodput_campaign::sweep::{Level, PointSummary};
 use goodput_stats::{LoadGrid, SloGrid, SloLimits, StatedAnswer};
 
-use crate::document::Block;
 use crate::explorer;
-use crate::markup::Html;
-use crate::svg::Chart;
 use crate::sweep::{level, on_curve, unit};
 use crate::view::pictures;
 use crate::view::{Picture, PointView, SweepView};
+use goodput_document::Block;
+use goodput_document::markup::Html;
+use goodput_document::svg::Chart;
 
 /// Its charts as files.
 pub fn sweep_charts(view: &SweepView<'_>) -> Vec<Picture> {

@@ -4,7 +4,7 @@ use goodput_campaign::sweep::{GoodputState, PointSummary, Standing, SweepSummary
 use goodput_model::Verdict;
 
 use super::{answer, level, long_run, purpose, stands, unit};
-use crate::document::{Case, Fault, Suite};
+use goodput_document::{Case, Fault, Suite};
 
 /// The cases of a sweep, or of one among several configurations.
 pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suite {

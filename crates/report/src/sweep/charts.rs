@@ -7,9 +7,9 @@ use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
 use super::browser::{load, server, users};
 use super::{level_number, on_curve, unit};
-use crate::chart::TextPlot;
-use crate::number::{amount, cell};
-use crate::svg::{Chart, Rule};
+use goodput_document::TextPlot;
+use goodput_document::number::{amount, cell};
+use goodput_document::svg::{Chart, Rule};
 use goodput_model::plain;
 
 /// Rows of a chart of the page.

@@ -8,10 +8,12 @@ use goodput_stats::about;
 
 use super::charts::latency;
 use super::{Latency, level, level_number, on_curve, purpose, stands, unit};
-use crate::chart::draw;
-use crate::clip::fit;
-use crate::number::{amount, bare_about, percent};
-use crate::render::text::WIDTH;
+use goodput_document::clip::fit;
+use goodput_document::draw;
+use goodput_document::number::{amount, percent};
+
+use crate::estimate::bare_about;
+use goodput_document::render::text::WIDTH;
 use goodput_model::plain;
 
 /// Lines of the live block at most.

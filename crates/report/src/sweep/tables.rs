@@ -10,8 +10,8 @@ use goodput_stats::SloState;
 use super::browser::named_level;
 use super::charts::{LoopTwins, per_gpu};
 use super::{bare_percent, level, level_on, purpose, unit};
-use crate::document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
-use crate::number::{cell, count, range};
+use goodput_document::number::{cell, count, range};
+use goodput_document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
 use goodput_model::plain;
 
 /// A figure in a cell; `~` where its interval is not known to both ends.

@@ -3,12 +3,12 @@
 use goodput_campaign::sweep::{Configuration, PointSummary, SweepSummary};
 
 use super::name;
-use crate::chart::TextPlot;
-use crate::clip::clip;
-use crate::number::cell;
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 use crate::sweep::browser::{dots, front_latency, named_level, over};
 use crate::sweep::{Latency, level_axis, on_curve, per_gpu, user_speeds};
+use goodput_document::TextPlot;
+use goodput_document::clip::clip;
+use goodput_document::number::cell;
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 
 /// Configurations that were measured, by their names.
 fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {

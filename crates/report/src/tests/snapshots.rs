@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
-use crate::render::text::WIDTH;
 use crate::run::{clients, server};
 use crate::tests::browser as html;
 use crate::{RunView, SweepView, repeats, sweep, sweeps, tests as run};
+use goodput_document::render::text::WIDTH;
 
 /// A page and the name of its file.
 type Page = (String, String);
@@ -376,7 +376,7 @@ fn no_line_is_wider_than_the_page() {
 fn colours_do_not_change_a_page() {
     let mut painted = 0;
     for (name, page) in pages() {
-        let shown = crate::coloured(&page);
+        let shown = goodput_document::coloured(&page);
         let mut bare = shown.clone();
         for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
             bare = bare.replace(code, "");

@@ -1,6 +1,6 @@
 //! What stands around every page of the view, and the files that go with them.
 
-use goodput_report::parts::Html;
+use goodput_document::markup::Html;
 
 /// Style of these pages.
 pub(crate) const VIEW_STYLE: &str = include_str!("ui.css");

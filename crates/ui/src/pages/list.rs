@@ -3,8 +3,9 @@
 use super::frame::frame;
 use super::{List, Row, figure_text, query, verdict_class};
 use crate::entry::Entry;
+use goodput_document::markup::Html;
+use goodput_document::number::count;
 use goodput_record::ArtifactKind;
-use goodput_report::parts::{Html, count};
 
 const VERDICTS: [&str; 3] = ["valid", "suspect", "void"];
 

@@ -3,7 +3,11 @@
 use super::frame::frame;
 use super::{Overlay, OverlayCurve, query, verdict_tone};
 use crate::entry::{Bounded, CurvePoint};
-use goodput_report::parts::{Axis, Cell, Chart, Dot, Html, Series, Shape, cell, figure, table};
+use goodput_document::Cell;
+use goodput_document::markup::Html;
+use goodput_document::number::cell;
+use goodput_document::render::pieces::{figure, table};
+use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
 const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];

@@ -3,7 +3,9 @@
 use super::frame::frame;
 use super::list::{state, tags};
 use super::{RunPage, figure_text, verdict_class};
-use goodput_report::parts::{Html, percent, section};
+use goodput_document::markup::Html;
+use goodput_document::number::percent;
+use goodput_document::render::pieces::section;
 
 /// Figures, in the order of a row.
 const FIGURES: [&str; 6] = [

@@ -212,7 +212,7 @@ fn a_saved_page_is_never_shown() {
     let (root, site) = site();
     let address = format!("/run/{}/report", id(&site, "run"));
     // As much like ours as a stranger can make it.
-    let policy = goodput_report::parts::policy().replace('\'', "&#39;");
+    let policy = goodput_document::render::page::policy().replace('\'', "&#39;");
     let page = format!(
         "<!doctype html><meta content=\"{policy}\"><meta http-equiv=\"refresh\" \
          content=\"0;url=http://evil.example/\"><p>saved"

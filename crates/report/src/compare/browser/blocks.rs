@@ -5,9 +5,9 @@ use goodput_model::Verdict;
 
 use super::forest::margin;
 use crate::compare::words::{FigureWords, label, labels, level, several};
-use crate::markup::Html;
-use crate::render::pieces::figure;
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::markup::Html;
+use goodput_document::render::pieces::figure;
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 
 /// Names of charts, which are ids in the page: as many as are drawn at most.
 macro_rules! names {

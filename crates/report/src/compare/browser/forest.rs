@@ -5,9 +5,9 @@ use goodput_model::Verdict;
 
 use crate::compare::tables::pairs;
 use crate::compare::words::{FigureWords, outcome};
-use crate::document::Block;
-use crate::markup::Html;
-use crate::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
+use goodput_document::Block;
+use goodput_document::markup::Html;
+use goodput_document::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
 
 /// How to read it.
 const READ: &str = "A row for each tested figure: the point is its change against the \

@@ -5,8 +5,10 @@ use goodput_campaign::compare::{Comparison, Gate, Quantity};
 use super::CompareView;
 use crate::compare::notes::{looks, order};
 use crate::compare::words::{block_seconds, level};
-use crate::document::{Block, Fact, Formats, Section};
-use crate::number::{bare_about, duration, trimmed};
+use goodput_document::number::{duration, trimmed};
+use goodput_document::{Block, Fact, Formats, Section};
+
+use crate::estimate::bare_about;
 
 const HTML: Formats = Formats::HTML;
 

@@ -6,8 +6,8 @@ use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
 use crate::compare::words::{FigureWords, label, level, several};
-use crate::document::{Block, Cell, Column, Folded, Table};
-use crate::number::known;
+use goodput_document::number::known;
+use goodput_document::{Block, Cell, Column, Folded, Table};
 
 /// More rows than this wait behind a line.
 const SHOWN: usize = 24;

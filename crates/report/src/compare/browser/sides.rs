@@ -3,7 +3,7 @@
 use goodput_campaign::compare::{Cell as Run, Comparison, SideFacts};
 
 use crate::compare::words::{label, labels};
-use crate::document::{Block, Cell, Column, Table, Tone};
+use goodput_document::{Block, Cell, Column, Table, Tone};
 
 /// What each side's first run says of itself, with a word where sides differ.
 pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {

@@ -80,7 +80,7 @@ fn the_forest_has_a_row_for_each_tested_figure() {
 
 #[test]
 fn places_are_in_proportion() {
-    use crate::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
+    use goodput_document::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
     let row = |change: f64, ends| ForestRow {
         name: "x".to_owned(),
         change: Some(change),
@@ -165,7 +165,7 @@ fn numbers_are_those_of_the_text_page() {
                 table.rows.iter().flatten().map(|cell| &cell.text).filter(|cell| !cell.is_empty())
             {
                 let mut escaped = String::new();
-                crate::markup::escape(&mut escaped, cell);
+                goodput_document::markup::escape(&mut escaped, cell);
                 assert!(page.contains(&format!(">{escaped}<")), "{cell}");
             }
         }
@@ -174,7 +174,7 @@ fn numbers_are_those_of_the_text_page() {
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains(&words), "{words}");
             let mut escaped = String::new();
-            crate::markup::escape(&mut escaped, &sentence);
+            goodput_document::markup::escape(&mut escaped, &sentence);
             assert!(page.contains(&escaped), "{sentence}");
         }
     }

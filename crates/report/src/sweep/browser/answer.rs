@@ -3,9 +3,9 @@
 use goodput_campaign::sweep::{Figures, Goodput, GoodputState, SweepSummary};
 use goodput_model::{Slo, SloMetric, SloStatistic, Verdict};
 
-use crate::number::range;
-use crate::number::{amount, cell};
 use crate::sweep::{bare, level_number, not_asked, on_curve, per_gpu, pooled, unit, unknown};
+use goodput_document::number::range;
+use goodput_document::number::{amount, cell};
 use goodput_model::plain;
 
 /// The answer in one sentence, without its verdict.

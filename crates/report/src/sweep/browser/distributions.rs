@@ -6,10 +6,10 @@ use goodput_model::SloTerm;
 use goodput_stats::Distribution;
 
 use super::{found, named_level};
-use crate::number::cell;
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 use crate::sweep::{Latency, on_curve};
 use crate::view::{PointView, SweepView};
+use goodput_document::number::cell;
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
 use goodput_model::plain;
 
 /// A load and the run that stands for it.

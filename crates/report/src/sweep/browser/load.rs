@@ -6,9 +6,9 @@ use goodput_campaign::sweep::{
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
-use crate::number::{cell, percent, range, trimmed};
-use crate::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use crate::sweep::{Latency, bare, level_axis, level_number, on_curve, peak, pooled, unit};
+use goodput_document::number::{cell, percent, range, trimmed};
+use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
 use goodput_model::plain;
 
 /// The horizontal axis of all these.

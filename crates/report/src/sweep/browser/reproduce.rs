@@ -7,11 +7,11 @@ use goodput_stats::{Audit, Status};
 
 use super::named_level;
 use crate::audit::checks;
-use crate::document::{Block, Fact, Formats, Section, Table};
-use crate::number::{cell, count};
-use crate::number::{duration, range};
 use crate::sweep::{Latency, on_curve, took};
 use crate::view::SweepView;
+use goodput_document::number::{cell, count};
+use goodput_document::number::{duration, range};
+use goodput_document::{Block, Fact, Formats, Section, Table};
 
 const HTML: Formats = Formats::HTML;
 

@@ -5,11 +5,11 @@ use goodput_stats::{LevelSummary, ServerSummary, Summary};
 
 use super::load::{dots, over};
 use super::{found, named_level};
-use crate::document::{Block, Cell, Column, Table};
-use crate::number::{cell, percent};
-use crate::svg::{Axis, Chart, Dot, Series, Shape};
 use crate::sweep::{Latency, bare, batch_medians, level_number, on_curve, unit};
 use crate::view::SweepView;
+use goodput_document::number::{cell, percent};
+use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::{Block, Cell, Column, Table};
 
 pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
     let summary = view.summary;

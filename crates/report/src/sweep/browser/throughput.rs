@@ -4,9 +4,9 @@ use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{PointSummary, SweepSummary};
 
 use super::named_level;
-use crate::number::cell;
-use crate::svg::{Chart, Dot, Series, Shape};
 use crate::sweep::{Latency, front, level_number, on_curve, per_gpu, unit};
+use goodput_document::number::cell;
+use goodput_document::svg::{Chart, Dot, Series, Shape};
 
 /// The latency that the front is made of.
 pub(crate) fn front_latency(points: &[&PointSummary]) -> Latency {

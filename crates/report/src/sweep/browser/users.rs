@@ -4,11 +4,11 @@ use goodput_campaign::sweep::{PointSummary, SweepSummary};
 
 use super::load::{dots, over};
 use super::named_level;
-use crate::number::cell;
-use crate::svg::{Axis, Chart, Dot, Series, Shape};
 use crate::sweep::{
     LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
 };
+use goodput_document::number::cell;
+use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let points = on_curve(&summary.points);

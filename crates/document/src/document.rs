@@ -56,66 +56,77 @@ use crate::svg::Chart;
 
 /// Where something is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Formats(u8);
+pub struct Formats(u8);
 
 impl Formats {
-    pub(crate) const TEXT: Self = Self(1);
-    pub(crate) const MARKDOWN: Self = Self(2);
-    pub(crate) const HTML: Self = Self(4);
-    pub(crate) const ALL: Self = Self(7);
+    /// A terminal.
+    pub const TEXT: Self = Self(1);
+    /// A comment or a job summary.
+    pub const MARKDOWN: Self = Self(2);
+    /// A browser.
+    pub const HTML: Self = Self(4);
+    /// Everywhere.
+    pub const ALL: Self = Self(7);
     /// Not shown.
-    pub(crate) const NONE: Self = Self(0);
+    pub const NONE: Self = Self(0);
     /// On a page that is read from its top to its end.
-    pub(crate) const FLAT: Self = Self(3);
+    pub const FLAT: Self = Self(3);
     /// Where there is more room than on a terminal.
-    pub(crate) const WIDE: Self = Self(6);
+    pub const WIDE: Self = Self(6);
     /// Not in a comment, which should be short.
-    pub(crate) const LONG: Self = Self(5);
+    pub const LONG: Self = Self(5);
 
-    pub(crate) fn has(self, format: Self) -> bool {
+    /// Whether this includes `format`.
+    pub fn has(self, format: Self) -> bool {
         self.0 & format.0 != 0
     }
 }
 
 /// A result as people read it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Document {
+pub struct Document {
     /// Of the window.
-    pub(crate) title: String,
+    pub title: String,
     /// A line below it: what, when, by which version.
-    pub(crate) about: String,
+    pub about: String,
     /// The same at the top of a terminal: lines, and nothing where they are not known.
-    pub(crate) head: Vec<String>,
+    pub head: Vec<String>,
     /// What it is and how it went, in a few words: the heading in Markdown.
-    pub(crate) heading: String,
-    pub(crate) answer: Option<Answer>,
-    pub(crate) sections: Vec<Section>,
+    pub heading: String,
+    /// None where the sections say it all.
+    pub answer: Option<Answer>,
+    /// In the order of the page.
+    pub sections: Vec<Section>,
     /// Whether a terminal shows lines of the head and long words whole, however wide it is.
-    pub(crate) keeps_long_lines: bool,
+    pub keeps_long_lines: bool,
     /// The name of the file of test cases, and the cases.
-    pub(crate) suites: Suites,
+    pub suites: Suites,
 }
 
 /// The answer in a sentence, and whether to believe it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) sentence: String,
+pub struct Answer {
+    /// What was found.
+    pub sentence: String,
     /// Sentences that stand next to it, where several things were asked.
-    pub(crate) more: Vec<String>,
-    pub(crate) standing: Standing,
+    pub more: Vec<String>,
+    /// Whether to believe it.
+    pub standing: Standing,
     /// Where doubts are explained: what to say, the id of the section, and its name in the sentence.
-    pub(crate) doubt: Option<Pointer>,
+    pub doubt: Option<Pointer>,
 }
 
 impl Answer {
-    pub(crate) fn new(sentence: String, verdict: Verdict) -> Self {
+    /// An answer with nothing next to it.
+    pub fn new(sentence: String, verdict: Verdict) -> Self {
         Self { sentence, more: Vec::new(), standing: Standing::Verdict(verdict), doubt: None }
     }
 }
 
 /// Whether to believe an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Standing {
+pub enum Standing {
+    /// It was measured, and this is how sure it is.
     Verdict(Verdict),
     /// It was not measured.
     Words(&'static str),
@@ -123,36 +134,41 @@ pub(crate) enum Standing {
 
 /// A sentence that leads to a section.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pointer {
-    pub(crate) text: String,
-    pub(crate) id: &'static str,
-    pub(crate) name: &'static str,
+pub struct Pointer {
+    /// The sentence, up to the link.
+    pub text: String,
+    /// Of the section.
+    pub id: &'static str,
+    /// The text of the link.
+    pub name: &'static str,
 }
 
 /// What belongs together. One in which nothing is left to show is left out.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Section {
+pub struct Section {
     /// For links. Without one its blocks stand below the answer.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// In the navigation.
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) blocks: Vec<(Formats, Block)>,
+    pub name: &'static str,
+    /// Above its blocks.
+    pub title: &'static str,
+    /// Each with the formats that show it.
+    pub blocks: Vec<(Formats, Block)>,
 }
 
 impl Section {
     /// One whose name is its title.
-    pub(crate) fn new(id: &'static str, title: &'static str) -> Self {
+    pub fn new(id: &'static str, title: &'static str) -> Self {
         Self { id, name: title, title, blocks: Vec::new() }
     }
 
     /// With another name in the navigation.
-    pub(crate) fn named(id: &'static str, name: &'static str, title: &'static str) -> Self {
+    pub fn named(id: &'static str, name: &'static str, title: &'static str) -> Self {
         Self { id, name, title, blocks: Vec::new() }
     }
 
     /// Charts, where they can be drawn.
-    pub(crate) fn charts(
+    pub fn charts(
         id: &'static str,
         name: &'static str,
         title: &'static str,
@@ -162,20 +178,26 @@ impl Section {
     }
 
     /// Blocks that stand below the answer, or at the end of a page.
-    pub(crate) fn bare() -> Self {
+    pub fn bare() -> Self {
         Self::default()
     }
 
-    pub(crate) fn with(self, block: Block) -> Self {
+    /// Adds a block for all formats.
+    #[must_use]
+    pub fn with(self, block: Block) -> Self {
         self.with_on(Formats::ALL, block)
     }
 
-    pub(crate) fn with_on(mut self, on: Formats, block: Block) -> Self {
+    /// Adds a block for these formats.
+    #[must_use]
+    pub fn with_on(mut self, on: Formats, block: Block) -> Self {
         self.blocks.push((on, block));
         self
     }
 
-    pub(crate) fn with_some(self, on: Formats, block: Option<Block>) -> Self {
+    /// Adds a block if there is one.
+    #[must_use]
+    pub fn with_some(self, on: Formats, block: Option<Block>) -> Self {
         match block {
             Some(block) => self.with_on(on, block),
             None => self,
@@ -185,14 +207,18 @@ impl Section {
 
 /// A piece of a section.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Block {
+pub enum Block {
+    /// Labels with sentences.
     Facts(Vec<Fact>),
+    /// Rows under headings.
     Table(Table),
     /// For a browser.
     Charts(Vec<Chart>),
     /// For a terminal.
     Plot(TextPlot),
+    /// A sentence.
     Note(Note),
+    /// Sentences under a title.
     List(List),
     /// A line in bold type.
     Strong(String),
@@ -202,8 +228,11 @@ pub(crate) enum Block {
     Judgement(Judgement),
     /// What speaks against it, the worst first, each with its code and its advice.
     Caveats(Vec<Caveat>),
+    /// A failure with the end of its log.
     Failure(Failure),
+    /// Text whose line breaks are kept.
     Lines(Lines),
+    /// Warnings under the fact above.
     Marks(Vec<SeverityMark>),
     /// What is there for those who look for it; on a terminal like everything else.
     Folded(Folded),
@@ -214,7 +243,8 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    pub(crate) fn facts<L, T>(all: impl IntoIterator<Item = (L, T)>) -> Self
+    /// Facts from pairs of label and text.
+    pub fn facts<L, T>(all: impl IntoIterator<Item = (L, T)>) -> Self
     where
         L: Into<String>,
         T: Into<String>,
@@ -222,23 +252,28 @@ impl Block {
         Self::Facts(all.into_iter().map(|(label, text)| Fact::new(label, text)).collect())
     }
 
-    pub(crate) fn fact(label: impl Into<String>, text: impl Into<String>) -> Self {
+    /// A single fact.
+    pub fn fact(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Facts(vec![Fact::new(label, text)])
     }
 
-    pub(crate) fn note(text: impl Into<String>) -> Self {
+    /// A note that says the same as what is around it.
+    pub fn note(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::Plain })
     }
 
-    pub(crate) fn about(text: impl Into<String>) -> Self {
+    /// A note on how to read what is above.
+    pub fn about(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::About })
     }
 
-    pub(crate) fn remark(text: impl Into<String>) -> Self {
+    /// A note that is worth knowing.
+    pub fn remark(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::Remark })
     }
 
-    pub(crate) fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
+    /// The verdict with the message and advice of each caveat.
+    pub fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
         Self::Judgement(Judgement {
             verdict,
             marks: caveats.iter().map(SeverityMark::of_caveat).collect(),
@@ -246,7 +281,7 @@ impl Block {
     }
 
     /// Nothing where there is no line.
-    pub(crate) fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
+    pub fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
         let (title, text) = (title.to_owned(), text.to_owned());
         (!text.is_empty()).then_some(Self::Lines(Lines { title, text, is_folded }))
     }
@@ -254,40 +289,47 @@ impl Block {
 
 /// A label and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fact {
+pub struct Fact {
     /// Empty: it goes on with the fact above.
-    pub(crate) label: String,
-    pub(crate) text: String,
-    pub(crate) on: Formats,
+    pub label: String,
+    /// What it says.
+    pub text: String,
+    /// Where it is shown.
+    pub on: Formats,
 }
 
 impl Fact {
     /// Sentences under one label.
-    pub(crate) fn several(label: &str, texts: impl IntoIterator<Item = String>) -> Vec<Self> {
+    pub fn several(label: &str, texts: impl IntoIterator<Item = String>) -> Vec<Self> {
         let label = |place| if place == 0 { label } else { "" };
         let one = |(place, text)| Self::new(label(place), text);
         texts.into_iter().enumerate().map(one).collect()
     }
 
-    pub(crate) fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
+    /// A fact for all formats.
+    pub fn new(label: impl Into<String>, text: impl Into<String>) -> Self {
         Self { label: label.into(), text: text.into(), on: Formats::ALL }
     }
 
-    pub(crate) fn on(self, on: Formats) -> Self {
+    /// The same for these formats only.
+    #[must_use]
+    pub fn on(self, on: Formats) -> Self {
         Self { on, ..self }
     }
 }
 
 /// A sentence of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub(crate) text: String,
-    pub(crate) kind: NoteKind,
+pub struct Note {
+    /// What it says.
+    pub text: String,
+    /// How a browser styles it.
+    pub kind: NoteKind,
 }
 
 /// What a note is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoteKind {
+pub enum NoteKind {
     /// It says the same as everything around it.
     Plain,
     /// It says how to read what is above.
@@ -298,22 +340,27 @@ pub(crate) enum NoteKind {
 
 /// Sentences of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct List {
-    pub(crate) title: String,
-    pub(crate) items: Vec<String>,
+pub struct List {
+    /// Above the sentences.
+    pub title: String,
+    /// One sentence each.
+    pub items: Vec<String>,
 }
 
 /// What failed, and the last that it said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) name: String,
-    pub(crate) why: String,
-    pub(crate) log: Vec<String>,
+pub struct Failure {
+    /// Of the thing that failed.
+    pub name: String,
+    /// The reason, in one line.
+    pub why: String,
+    /// Its output, line by line.
+    pub log: Vec<String>,
 }
 
 impl Failure {
     /// At most so many last lines of the log, and how many are left out.
-    pub(crate) fn tail(&self, most: usize) -> (usize, &[String]) {
+    pub fn tail(&self, most: usize) -> (usize, &[String]) {
         let skipped = self.log.len().saturating_sub(most);
         (skipped, self.log.get(skipped..).unwrap_or_default())
     }
@@ -321,19 +368,24 @@ impl Failure {
 
 /// Text whose lines are kept, such as a command or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lines {
-    pub(crate) title: String,
-    pub(crate) text: String,
+pub struct Lines {
+    /// Above the text, and its label for screen readers.
+    pub title: String,
+    /// The text, with line breaks.
+    pub text: String,
     /// Whether it is shown only when asked for.
-    pub(crate) is_folded: bool,
+    pub is_folded: bool,
 }
 
 /// Something that matters so much, under the fact above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SeverityMark {
-    pub(crate) word: &'static str,
-    pub(crate) severity: Severity,
-    pub(crate) text: String,
+pub struct SeverityMark {
+    /// The word at its left.
+    pub word: &'static str,
+    /// Decides the color.
+    pub severity: Severity,
+    /// What is wrong, and what to do.
+    pub text: String,
 }
 
 impl SeverityMark {
@@ -346,7 +398,7 @@ impl SeverityMark {
     }
 
     /// What a terminal shows at the left.
-    pub(crate) fn word(severity: Severity) -> &'static str {
+    pub fn word(severity: Severity) -> &'static str {
         match severity {
             Severity::Info => "  note",
             Severity::Warn => "  warning",
@@ -357,66 +409,75 @@ impl SeverityMark {
 
 /// Blocks behind a line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Folded {
-    pub(crate) title: String,
-    pub(crate) blocks: Vec<Block>,
+pub struct Folded {
+    /// The line to open it with.
+    pub title: String,
+    /// What it hides.
+    pub blocks: Vec<Block>,
 }
 
 /// Whether to believe a result, and why not.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Judgement {
-    pub(crate) verdict: Verdict,
-    pub(crate) marks: Vec<SeverityMark>,
+pub struct Judgement {
+    /// How much to trust the result.
+    pub verdict: Verdict,
+    /// One for each caveat.
+    pub marks: Vec<SeverityMark>,
 }
 
 /// Rows under headings.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// Above it where a page has no captions.
-    pub(crate) title: String,
+    pub title: String,
     /// Above it on a terminal; empty where the headings say it.
-    pub(crate) above: String,
+    pub above: String,
     /// What it shows, in a browser.
-    pub(crate) caption: String,
-    pub(crate) look: TableStyle,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub caption: String,
+    /// In a browser.
+    pub look: TableStyle,
+    /// Also decide which formats show a cell.
+    pub columns: Vec<Column>,
+    /// One cell for each column.
+    pub rows: Vec<Vec<Cell>>,
     /// On a terminal columns are as wide as their cells, and the first gives way.
-    pub(crate) is_natural: bool,
+    pub is_natural: bool,
     /// Into which tables it may be cut on a terminal: the first way in which all of them fit, or the
     /// last. Without a way it is shown as it is.
-    pub(crate) ways: Vec<Vec<Cut>>,
+    pub ways: Vec<Vec<Cut>>,
 }
 
 /// Some columns of a table, and what stands above them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cut {
-    pub(crate) above: String,
-    pub(crate) places: Vec<usize>,
+pub struct Cut {
+    /// Above the part.
+    pub above: String,
+    /// Indices of its columns.
+    pub places: Vec<usize>,
 }
 
 impl Cut {
-    pub(crate) fn new(above: &str, places: &[usize]) -> Self {
+    /// These columns under this line.
+    pub fn new(above: &str, places: &[usize]) -> Self {
         Self { above: above.to_owned(), places: places.to_vec() }
     }
 }
 
 impl Table {
-    pub(crate) fn new(
-        title: impl Into<String>,
-        caption: impl Into<String>,
-        columns: Vec<Column>,
-    ) -> Self {
+    /// A table without rows.
+    pub fn new(title: impl Into<String>, caption: impl Into<String>, columns: Vec<Column>) -> Self {
         let (title, caption) = (title.into(), caption.into());
         Self { title, caption, columns, ..Self::default() }
     }
 
-    pub(crate) fn with_rows(self, rows: Vec<Vec<Cell>>) -> Self {
+    /// The same with these rows.
+    #[must_use]
+    pub fn with_rows(self, rows: Vec<Vec<Cell>>) -> Self {
         Self { rows, ..self }
     }
 
     /// A row for each of these; its columns follow, each with what stands in it.
-    pub(crate) fn of<T>(
+    pub fn of<T>(
         title: impl Into<String>,
         caption: impl Into<String>,
         subjects: impl IntoIterator<Item = T>,
@@ -427,12 +488,13 @@ impl Table {
     }
 
     /// Nothing where it has no row.
-    pub(crate) fn filled(self) -> Option<Block> {
+    pub fn filled(self) -> Option<Block> {
         (!self.rows.is_empty()).then_some(Block::Table(self))
     }
 
     /// The same with only these columns, in one piece.
-    pub(crate) fn cut(&self, cut: &Cut) -> Self {
+    #[must_use]
+    pub fn cut(&self, cut: &Cut) -> Self {
         let pick = |row: &Vec<Cell>| -> Vec<Cell> {
             cut.places.iter().filter_map(|place| row.get(*place).cloned()).collect()
         };
@@ -452,20 +514,22 @@ impl Table {
     }
 
     /// Columns that a format shows, with their places.
-    pub(crate) fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
+    pub fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
         self.columns.iter().enumerate().filter(|(_, column)| column.on.has(format)).collect()
     }
 }
 
 /// A table that is filled column by column, so that a heading and its cells stand together.
-pub(crate) struct Rows<T> {
+pub struct Rows<T> {
     subjects: Vec<T>,
-    pub(crate) table: Table,
+    /// What is filled so far.
+    pub table: Table,
 }
 
 impl<T> Rows<T> {
     /// One more column, with this in the row of each subject.
-    pub(crate) fn with<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
+    #[must_use]
+    pub fn with<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
         for (row, subject) in self.table.rows.iter_mut().zip(&self.subjects) {
             row.push(cell(subject).into());
         }
@@ -474,7 +538,8 @@ impl<T> Rows<T> {
     }
 
     /// A column for each of these.
-    pub(crate) fn each<K, C: Into<Cell>>(
+    #[must_use]
+    pub fn each<K, C: Into<Cell>>(
         self,
         keys: impl IntoIterator<Item = K>,
         column: impl Fn(&K) -> Column,
@@ -485,7 +550,8 @@ impl<T> Rows<T> {
     }
 
     /// Numbers under a heading.
-    pub(crate) fn right<C: Into<Cell>>(
+    #[must_use]
+    pub fn right<C: Into<Cell>>(
         self,
         head: impl Into<String>,
         width: usize,
@@ -495,7 +561,8 @@ impl<T> Rows<T> {
     }
 
     /// Names under a heading.
-    pub(crate) fn left<C: Into<Cell>>(
+    #[must_use]
+    pub fn left<C: Into<Cell>>(
         self,
         head: impl Into<String>,
         width: usize,
@@ -507,7 +574,8 @@ impl<T> Rows<T> {
 
 /// How a table looks in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum TableStyle {
+pub enum TableStyle {
+    /// Cells are short.
     #[default]
     Numbers,
     /// Cells are sentences, which are broken into lines.
@@ -518,63 +586,74 @@ pub(crate) enum TableStyle {
 
 /// On which side of their column cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// Names and words.
     Left,
+    /// Numbers.
     Right,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) head: String,
+pub struct Column {
+    /// The heading.
+    pub head: String,
     /// The heading on a terminal, where that differs.
-    pub(crate) short: Option<String>,
-    pub(crate) align: Align,
+    pub short: Option<String>,
+    /// Of its cells and heading.
+    pub align: Align,
     /// Columns of a terminal that it takes at least.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Blanks in front of it on a terminal.
-    pub(crate) gap: usize,
+    pub gap: usize,
     /// Whether its cells are broken into lines on a terminal.
-    pub(crate) is_prose: bool,
-    pub(crate) on: Formats,
+    pub is_prose: bool,
+    /// Where it is shown.
+    pub on: Formats,
 }
 
 impl Column {
     /// Names.
-    pub(crate) fn left(head: impl Into<String>, width: usize) -> Self {
+    pub fn left(head: impl Into<String>, width: usize) -> Self {
         let (short, align, on) = (None, Align::Left, Formats::ALL);
         Self { head: head.into(), short, align, width, gap: 0, is_prose: false, on }
     }
 
     /// Words at the end of a row.
-    pub(crate) fn words(head: impl Into<String>, gap: usize) -> Self {
+    pub fn words(head: impl Into<String>, gap: usize) -> Self {
         Self { gap, ..Self::left(head, 0) }
     }
 
     /// Prose at the end of a row, which goes on below itself.
-    pub(crate) fn prose(head: impl Into<String>, gap: usize) -> Self {
+    pub fn prose(head: impl Into<String>, gap: usize) -> Self {
         Self { is_prose: true, ..Self::words(head, gap) }
     }
 
     /// Numbers.
-    pub(crate) fn right(head: impl Into<String>, width: usize) -> Self {
+    pub fn right(head: impl Into<String>, width: usize) -> Self {
         Self { align: Align::Right, ..Self::left(head, width) }
     }
 
     /// Numbers under a heading of two lines on a terminal.
-    pub(crate) fn stacked(above: &str, below: &str, width: usize) -> Self {
+    pub fn stacked(above: &str, below: &str, width: usize) -> Self {
         Self::right(format!("{above} {below}"), width).short(format!("{above}\n{below}"))
     }
 
-    pub(crate) fn short(self, short: impl Into<String>) -> Self {
+    /// With this heading on a terminal.
+    #[must_use]
+    pub fn short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }
 
-    pub(crate) fn gap(self, gap: usize) -> Self {
+    /// With this many blanks in front of it on a terminal.
+    #[must_use]
+    pub fn gap(self, gap: usize) -> Self {
         Self { gap, ..self }
     }
 
-    pub(crate) fn on(self, on: Formats) -> Self {
+    /// For these formats only.
+    #[must_use]
+    pub fn on(self, on: Formats) -> Self {
         Self { on, ..self }
     }
 }
@@ -610,21 +689,23 @@ impl From<Verdict> for Tone {
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cell {
-    pub(crate) text: String,
+    /// What it says.
+    pub text: String,
     /// The text on a terminal, where that differs.
-    pub(crate) short: Option<String>,
-    pub(crate) tone: Tone,
+    pub short: Option<String>,
+    /// Its color in a browser.
+    pub tone: Tone,
     /// What is to be known of it, in small; a terminal has no room for it.
-    pub(crate) note: String,
+    pub note: String,
     /// What is said of it to those who point at it.
-    pub(crate) hint: String,
+    pub hint: String,
     /// The page that it leads to.
-    pub(crate) href: Option<String>,
+    pub href: Option<String>,
 }
 
 impl Cell {
     /// A number, or a dash where it is not known.
-    pub(crate) fn number<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
+    pub fn number<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
         value.map_or_else(|| Self::from("–"), |value| Self::from(text(value)))
     }
 
@@ -634,20 +715,27 @@ impl Cell {
         Self { tone, ..self }
     }
 
-    pub(crate) fn short(self, short: impl Into<String>) -> Self {
+    /// With this text on a terminal.
+    #[must_use]
+    pub fn short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }
 
-    pub(crate) fn note(self, note: String) -> Self {
+    /// With this in small type.
+    #[must_use]
+    pub fn note(self, note: String) -> Self {
         Self { note, ..self }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    /// With this as its tooltip.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
     }
 
     /// Leads to the page in this folder below its own, where there is one.
-    pub(crate) fn leads_to(self, folder: Option<&str>) -> Self {
+    #[must_use]
+    pub fn leads_to(self, folder: Option<&str>) -> Self {
         let folder = folder.filter(|folder| is_below(folder));
         Self { href: folder.map(|folder| format!("{folder}/report.html")), ..self }
     }
@@ -670,49 +758,57 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// Test cases, for what shows such.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Suites {
-    pub(crate) name: &'static str,
-    pub(crate) suites: Vec<Suite>,
+pub struct Suites {
+    /// Of the file.
+    pub name: &'static str,
+    /// One for each run or side.
+    pub suites: Vec<Suite>,
 }
 
 /// What is wrong with a case, and of which kind it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
+    /// It does not hold; the text names the kind.
     Failure(&'static str),
+    /// It cannot be decided; the text names the kind.
     Error(&'static str),
 }
 
 /// One test case. Its texts may be foreign.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Case {
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) fault: Option<Fault>,
+pub struct Case {
+    /// What must hold.
+    pub name: String,
+    /// What was found.
+    pub text: String,
+    /// None where it holds.
+    pub fault: Option<Fault>,
 }
 
 impl Case {
-    pub(crate) fn new(
-        name: impl Into<String>,
-        text: impl Into<String>,
-        fault: Option<Fault>,
-    ) -> Self {
+    /// A case; without a fault it passed.
+    pub fn new(name: impl Into<String>, text: impl Into<String>, fault: Option<Fault>) -> Self {
         Self { name: name.into(), text: text.into(), fault }
     }
 }
 
 /// Cases that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Suite {
-    pub(crate) name: String,
+pub struct Suite {
+    /// What was tested.
+    pub name: String,
     /// Of its cases, after `goodput.`; any text.
-    pub(crate) class: Vec<String>,
-    pub(crate) seconds: f64,
+    pub class: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
     /// When it began (RFC 3339).
-    pub(crate) started: String,
-    pub(crate) properties: Vec<(&'static str, String)>,
-    pub(crate) cases: Vec<Case>,
+    pub started: String,
+    /// Names and values.
+    pub properties: Vec<(&'static str, String)>,
+    /// In order.
+    pub cases: Vec<Case>,
     /// The whole in a sentence.
-    pub(crate) said: String,
+    pub said: String,
 }
 
 /// Why a result is void.
@@ -722,7 +818,7 @@ fn grave(caveats: &[Caveat]) -> impl Iterator<Item = &str> {
 }
 
 /// The answer of a result that is void.
-pub(crate) fn no_result(caveats: &[Caveat]) -> String {
+pub fn no_result(caveats: &[Caveat]) -> String {
     let why = grave(caveats).next().map_or(String::new(), |why| format!(": {why}"));
     format!("No result: these numbers are void{why}")
 }
@@ -730,7 +826,7 @@ pub(crate) fn no_result(caveats: &[Caveat]) -> String {
 impl Suite {
     /// Of a result that is void no word is one: what it says is an error, and so is that it is void,
     /// in a case of this name.
-    pub(crate) fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
+    pub fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
         let why: Vec<&str> = grave(caveats).collect();
         self.cases.push(Case::new(name, format!("void: {}", why.join("; ")), None));
         for case in &mut self.cases {

@@ -10,12 +10,12 @@ use crate::document::{Case, Document, Fault, Suite};
 use goodput_model::plain;
 
 /// The test cases of a document.
-pub(crate) fn page(document: &Document) -> String {
+pub fn page(document: &Document) -> String {
     file(document.suites.name, &document.suites.suites)
 }
 
 /// The file.
-pub(crate) fn file(name: &str, suites: &[Suite]) -> String {
+pub fn file(name: &str, suites: &[Suite]) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_file(&mut page, name, suites);

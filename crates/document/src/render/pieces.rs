@@ -34,7 +34,7 @@ pub fn figure(html: &mut Html, chart: &Chart) {
 }
 
 /// Bars of parts likewise; their numbers are in a table beside them.
-pub(crate) fn stack(html: &mut Html, stack: &Stack) {
+pub fn stack(html: &mut Html, stack: &Stack) {
     if stack.is_empty() {
         return;
     }
@@ -47,7 +47,7 @@ pub(crate) fn stack(html: &mut Html, stack: &Stack) {
 }
 
 /// Charts side by side, where there is room; one alone is as wide as any other.
-pub(crate) fn figures(html: &mut Html, charts: &[Chart]) {
+pub fn figures(html: &mut Html, charts: &[Chart]) {
     let all = |html: &mut Html| charts.iter().for_each(|chart| figure(html, chart));
     if charts.iter().filter(|chart| !chart.is_empty()).count() < 2 {
         return all(html);
@@ -117,7 +117,7 @@ pub fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) 
 }
 
 /// A table whose rows are filled by hand.
-pub(crate) fn grid(
+pub fn grid(
     html: &mut Html,
     class: &'static str,
     caption: &str,
@@ -135,7 +135,7 @@ pub(crate) fn grid(
 }
 
 /// A table whose rows lead on. Wide ones scroll by themselves.
-pub(crate) fn linked(html: &mut Html, caption: &str, heads: &[&str], rows: impl FnOnce(&mut Html)) {
+pub fn linked(html: &mut Html, caption: &str, heads: &[&str], rows: impl FnOnce(&mut Html)) {
     // Beside the table and not in it: it is as wide as the page.
     html.leaf("p", &[("class", "advice")], caption);
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
@@ -156,7 +156,7 @@ fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
 }
 
 /// A cell at this place of its row; the first one names the row, and may lead to its page.
-pub(crate) fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
+pub fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
     let mut attributes = vec![("class", class(cell.tone))];
     if !cell.hint.is_empty() {
         attributes.push(("title", &cell.hint));
@@ -189,7 +189,7 @@ pub fn class(tone: Tone) -> &'static str {
 }
 
 /// What the style sheet calls how much something matters.
-pub(crate) fn severity_class(severity: Severity) -> &'static str {
+pub fn severity_class(severity: Severity) -> &'static str {
     match severity {
         Severity::Void => "void",
         Severity::Warn => "warn",
@@ -198,14 +198,17 @@ pub(crate) fn severity_class(severity: Severity) -> &'static str {
 }
 
 /// A figure that stands out, and what is to be known of it.
-pub(crate) struct Card {
-    pub(crate) name: String,
-    pub(crate) figure: String,
-    pub(crate) note: String,
+pub struct Card {
+    /// What it is.
+    pub name: String,
+    /// The number, with its unit.
+    pub figure: String,
+    /// In small type below.
+    pub note: String,
 }
 
 /// A few figures that stand out.
-pub(crate) fn cards(html: &mut Html, cards: &[Card]) {
+pub fn cards(html: &mut Html, cards: &[Card]) {
     if cards.is_empty() {
         return;
     }
@@ -223,7 +226,7 @@ pub(crate) fn cards(html: &mut Html, cards: &[Card]) {
 }
 
 /// Why not, and what to know; the worst first.
-pub(crate) fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
+pub fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
         html.leaf("p", &[], "Nothing was found that would change how to read this.");
         return;

@@ -3,16 +3,16 @@
 //! shows.
 
 mod draw;
-pub(crate) mod forest;
+pub mod forest;
 mod frame;
 mod shape;
 mod stack;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use draw::{inline, standalone};
-pub(crate) use frame::{Key, key};
-pub(crate) use stack::{Stack, inline_stack, standalone_stack};
+pub use draw::{inline, standalone};
+pub use frame::{Key, key};
+pub use stack::{Stack, inline_stack, standalone_stack};
 
 /// Series are told apart by these, in the order of their use.
 pub const TONES: usize = 8;
@@ -35,7 +35,7 @@ impl Axis {
     }
 
     /// A linear one from the least value to the most.
-    pub(crate) fn between(label: impl Into<String>) -> Self {
+    pub fn between(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_log: false, from_zero: false }
     }
 
@@ -88,12 +88,13 @@ impl Dot {
     }
 
     /// One that says what it is.
-    pub(crate) fn noted(x: f64, y: f64, note: impl Into<String>) -> Self {
+    pub fn noted(x: f64, y: f64, note: impl Into<String>) -> Self {
         Self { x, y, note: note.into(), ..Self::default() }
     }
 
     /// With an interval.
-    pub(crate) fn within(self, low: Option<f64>, high: Option<f64>) -> Self {
+    #[must_use]
+    pub fn within(self, low: Option<f64>, high: Option<f64>) -> Self {
         Self { low, high, ..self }
     }
 }
@@ -112,7 +113,8 @@ pub struct Series {
 }
 
 impl Series {
-    pub(crate) fn new(name: impl Into<String>, shape: Shape, tone: usize, dots: Vec<Dot>) -> Self {
+    /// A series of these points.
+    pub fn new(name: impl Into<String>, shape: Shape, tone: usize, dots: Vec<Dot>) -> Self {
         Self { name: name.into(), shape, tone, dots }
     }
 }
@@ -149,37 +151,44 @@ pub struct Chart {
 
 impl Chart {
     /// One without anything to draw.
-    pub(crate) fn new(name: &'static str, title: impl Into<String>) -> Self {
+    pub fn new(name: &'static str, title: impl Into<String>) -> Self {
         let (title, says, x, y) = (title.into(), String::new(), Axis::default(), Axis::default());
         Self { name, title, says, x, y, series: Vec::new(), rules: Vec::new() }
     }
 
-    pub(crate) fn says(self, says: impl Into<String>) -> Self {
+    /// With this caption.
+    #[must_use]
+    pub fn says(self, says: impl Into<String>) -> Self {
         Self { says: says.into(), ..self }
     }
 
     /// Over these axes; those that are given by their label alone are linear and begin at zero.
-    pub(crate) fn over(self, x: impl Into<Axis>, y: impl Into<Axis>) -> Self {
+    #[must_use]
+    pub fn over(self, x: impl Into<Axis>, y: impl Into<Axis>) -> Self {
         Self { x: x.into(), y: y.into(), ..self }
     }
 
-    pub(crate) fn series(self, series: impl IntoIterator<Item = Series>) -> Self {
+    /// With these series.
+    #[must_use]
+    pub fn series(self, series: impl IntoIterator<Item = Series>) -> Self {
         Self { series: series.into_iter().collect(), ..self }
     }
 
-    pub(crate) fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+    /// With these lines and bands.
+    #[must_use]
+    pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..self }
     }
 
     /// Its series in the legend; none where there is one alone.
-    pub(crate) fn keys(&self) -> Vec<Key<'_>> {
+    pub fn keys(&self) -> Vec<Key<'_>> {
         let drawn = self.series.iter().filter(|series| !series.dots.is_empty());
         let keys: Vec<_> = drawn.map(Key::of).collect();
         if keys.len() < 2 { Vec::new() } else { keys }
     }
 
     /// Whether nothing can be drawn: a logarithmic axis has no place for zero.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let fits = |axis: &Axis, value: f64| value.is_finite() && (!axis.is_log || value > 0.0);
         let mut dots = self.series.iter().flat_map(|series| &series.dots);
         !dots.any(|dot| fits(&self.x, dot.x) && fits(&self.y, dot.y))

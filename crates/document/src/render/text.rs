@@ -12,9 +12,9 @@ use crate::wrap::wrap;
 use goodput_model::plain;
 
 /// Columns of the page.
-pub(crate) const WIDTH: usize = 80;
+pub const WIDTH: usize = 80;
 /// Columns of the labels at the left.
-pub(crate) const LABEL: usize = 10;
+pub const LABEL: usize = 10;
 /// Columns that the first column of a table keeps where there is too little room.
 const LEAST: usize = 18;
 /// Blanks between columns that are as wide as their cells.
@@ -23,7 +23,7 @@ const GAP: usize = 2;
 const LAST: usize = 12;
 
 /// The page. Foreign words may be longer than a line: those are cut.
-pub(crate) fn page(document: &Document) -> String {
+pub fn page(document: &Document) -> String {
     let mut page = String::new();
     for line in &document.head {
         if document.keeps_long_lines {
@@ -98,13 +98,22 @@ fn write_marks(page: &mut String, marks: &[SeverityMark]) {
 }
 
 /// Whether to believe a result.
-pub(crate) fn verdict_line(verdict: Verdict) -> String {
+pub fn verdict_line(verdict: Verdict) -> String {
     let advice = match verdict {
         Verdict::Valid => "",
         Verdict::Suspect => ": read the caveats before using these numbers",
         Verdict::Void => ": do not use these numbers as a result",
     };
     format!("{}{advice}", verdict.name().to_uppercase())
+}
+
+/// Whether to believe figures that another tool states.
+pub fn figures_verdict_line(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "VALID: nothing found that speaks against these figures",
+        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
+        Verdict::Void => "VOID: do not use these figures as a result",
+    }
 }
 
 fn write_failure(page: &mut String, failure: &Failure) {
@@ -232,7 +241,7 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
 }
 
 /// A label and prose next to it, wrapped. Prose without a label goes on with what is above it.
-pub(crate) fn field(page: &mut String, label: &str, prose: &str) {
+pub fn field(page: &mut String, label: &str, prose: &str) {
     for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
         let label = if index == 0 { label } else { "" };
         let pad = (LABEL + 2).saturating_sub(label.width());

@@ -13,12 +13,12 @@ pub fn cell(value: f64) -> String {
 }
 
 /// A dash where the value is not known.
-pub(crate) fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+pub fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), text)
 }
 
 /// A rate or an amount in prose, with thousands apart.
-pub(crate) fn amount(value: f64) -> String {
+pub fn amount(value: f64) -> String {
     if value > 0.0 && value < 0.995 {
         format!("{value:.3}")
     } else if value < 999.95 {
@@ -40,7 +40,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// At most three decimals, and none that say nothing.
-pub(crate) fn trimmed(value: f64) -> String {
+pub fn trimmed(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".to_owned(),
         v if v < 1e7 => {
@@ -65,7 +65,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// A length of time that was measured.
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() || s < 0.0 => "–".to_owned(),
         s if s < 90.0 => format!("{s:.0} s"),
@@ -75,22 +75,13 @@ pub(crate) fn duration(seconds: f64) -> String {
 }
 
 /// An interval of which both ends are known, in words; nothing where one is not.
-pub(crate) fn between(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub fn between(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let ends = low.zip(high);
     ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", text(low), text(high)))
 }
 
-/// A length of time that was guessed, without the word `about`.
-pub(crate) fn bare_about(seconds: f64) -> String {
-    if seconds.is_finite() && seconds >= 0.0 {
-        goodput_stats::about(seconds).trim_start_matches("about ").to_owned()
-    } else {
-        "–".to_owned()
-    }
-}
-
 /// An interval in brackets, with a blank before it; nothing where it is not known.
-pub(crate) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
     match (low, high) {
         (None, None) => String::new(),

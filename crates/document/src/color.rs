@@ -10,8 +10,7 @@ use std::ops::Range;
 use goodput_model::Verdict;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::audit;
-use crate::render::text::{LABEL, verdict_line};
+use crate::render::text::{LABEL, figures_verdict_line, verdict_line};
 
 /// What a colour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,7 +193,7 @@ fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
 }
 
 fn audit_verdict(line: &str) -> Option<Painted> {
-    Painted::verdict(0, |verdict| line == audit::verdict_line(verdict))
+    Painted::verdict(0, |verdict| line == figures_verdict_line(verdict))
 }
 
 /// What stands in front of lines that go on below a label.

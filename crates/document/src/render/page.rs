@@ -12,18 +12,20 @@ pub const STYLE: &str =
 pub const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("explorer.js"));
 
 /// A whole page.
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     /// Of the window, and above all else.
-    pub(crate) title: &'a str,
+    pub title: &'a str,
     /// A line below: what, when, by which version.
-    pub(crate) about: &'a str,
+    pub about: &'a str,
     /// Ids and names of its sections.
-    pub(crate) sections: &'a [(&'static str, &'static str)],
-    pub(crate) body: Html,
+    pub sections: &'a [(&'static str, &'static str)],
+    /// Everything between head and foot.
+    pub body: Html,
 }
 
 impl Page<'_> {
-    pub(crate) fn into_string(self) -> String {
+    /// The page as a file.
+    pub fn into_string(self) -> String {
         let about = Html::of(|html| {
             if !self.about.is_empty() {
                 html.leaf("p", &[("class", "about")], self.about);

@@ -23,13 +23,13 @@ const MARKS: [char; TONES] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
 
 /// How a terminal shows a chart: it has no room for names of axes, so the title has them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TextPlot {
+pub struct TextPlot {
     /// Says what is shown over what.
-    pub(crate) title: String,
+    pub title: String,
     /// Rows of the plot.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// Of its rules a terminal shows one height and one place.
-    pub(crate) chart: Chart,
+    pub chart: Chart,
 }
 
 impl TextPlot {
@@ -79,7 +79,7 @@ impl Character {
 }
 
 /// The chart in lines of at most 79 columns: title, plot, ticks, legend.
-pub(crate) fn draw(plot: &TextPlot) -> String {
+pub fn draw(plot: &TextPlot) -> String {
     let chart = &plot.chart;
     let mut out = format!("{}\n", clip(&plain(&plot.title), WIDTH));
     let dots = || chart.series.iter().flat_map(|series| &series.dots);

@@ -16,7 +16,7 @@ use crate::render::pieces::{
 const LAST: usize = 40;
 
 /// The page.
-pub(crate) fn page(document: &Document) -> String {
+pub fn page(document: &Document) -> String {
     let mut body = Html::default();
     let mut sections = Vec::new();
     if let Some(answer) = &document.answer {

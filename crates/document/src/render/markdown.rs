@@ -6,7 +6,7 @@ use crate::document::{Align, Block, Cell, Document, Fact, Formats, List, Severit
 use goodput_model::plain;
 
 /// The page, for a pull request or a job summary.
-pub(crate) fn page(document: &Document) -> String {
+pub fn page(document: &Document) -> String {
     let mut page = format!("## {}\n\n", text(&document.heading));
     for section in &document.sections {
         for (on, block) in &section.blocks {

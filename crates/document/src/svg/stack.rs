@@ -18,27 +18,29 @@ const SIDE: f64 = 14.0;
 
 /// Bars of parts. Its texts may be foreign.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Stack {
+pub struct Stack {
     /// Its id in a page and its name as a file: letters, digits and dashes.
-    pub(crate) name: &'static str,
-    pub(crate) title: String,
+    pub name: &'static str,
+    /// Above it.
+    pub title: String,
     /// What it shows, in a sentence or two, for who cannot see it.
-    pub(crate) says: String,
-    pub(crate) unit: &'static str,
+    pub says: String,
+    /// Of all values.
+    pub unit: &'static str,
     /// Names of the parts, in their order.
-    pub(crate) parts: Vec<String>,
+    pub parts: Vec<String>,
     /// Each bar: its name with its total, and the size of each part.
-    pub(crate) bars: Vec<(String, Vec<f64>)>,
+    pub bars: Vec<(String, Vec<f64>)>,
 }
 
 impl Stack {
     /// Whether there is anything to draw.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         !self.bars.iter().any(|(_, parts)| parts.iter().any(|size| shown(*size) > 0.0))
     }
 
     /// Parts in the legend: those that some bar has.
-    pub(crate) fn keys(&self) -> Vec<Key<'_>> {
+    pub fn keys(&self) -> Vec<Key<'_>> {
         let has = |place: usize| {
             self.bars.iter().any(|(_, parts)| parts.get(place).copied().map(shown) > Some(0.0))
         };
@@ -57,12 +59,12 @@ fn shown(size: f64) -> f64 {
 }
 
 /// The picture for a page.
-pub(crate) fn inline_stack(stack: &Stack) -> String {
+pub fn inline_stack(stack: &Stack) -> String {
     frame(stack).inline(&drawing(stack), stack.height())
 }
 
 /// The picture as a file of its own.
-pub(crate) fn standalone_stack(stack: &Stack) -> String {
+pub fn standalone_stack(stack: &Stack) -> String {
     frame(stack).standalone(&stack.keys(), &drawing(stack), stack.height())
 }
 

@@ -20,13 +20,13 @@ const WIDE: f64 = 9.6;
 const ROW: f64 = 17.0;
 
 /// The picture for a page, which has the title beside it and the colours in its style sheet.
-pub(crate) fn inline(chart: &Chart) -> String {
+pub fn inline(chart: &Chart) -> String {
     let (drawing, frame) = drawn(chart);
     frame.inline(&drawing, height(chart))
 }
 
 /// The picture as a file of its own.
-pub(crate) fn standalone(chart: &Chart) -> String {
+pub fn standalone(chart: &Chart) -> String {
     let (drawing, frame) = drawn(chart);
     frame.standalone(&chart.keys(), &drawing, height(chart))
 }

@@ -12,7 +12,7 @@ use goodput_model::plain;
 pub struct Html(String);
 
 /// Names and values of attributes. An attribute whose value is empty is still written.
-pub(crate) type Attributes<'a> = &'a [(&'static str, &'a str)];
+pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
     /// A piece made by this.
@@ -89,7 +89,7 @@ impl Html {
     }
 
     /// Numbers for the page's script, which finds them by their id.
-    pub(crate) fn data(&mut self, id: &'static str, data: &impl Serialize) -> &mut Self {
+    pub fn data(&mut self, id: &'static str, data: &impl Serialize) -> &mut Self {
         let _ = write!(self.0, "<script type=\"application/json\" id=\"{id}\">");
         for c in serde_json::to_string(data).unwrap_or_default().chars() {
             // No `<` means no end of the element before its own.
@@ -104,7 +104,7 @@ impl Html {
     }
 
     /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -122,7 +122,7 @@ impl Html {
 
 /// Our own markup with these in the place of `{{name}}`. What is put in is not looked at again, so it may
 /// hold any text that is escaped. Line breaks and indentation of the template are for its readers.
-pub(crate) fn filled(template: &str, with: &[(&str, &str)]) -> String {
+pub fn filled(template: &str, with: &[(&str, &str)]) -> String {
     let lines: String = template.lines().map(str::trim_start).collect();
     let mut parts = lines.split("{{");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -140,14 +140,14 @@ fn turns(c: char) -> bool {
 }
 
 /// Text with everything escaped that markup would act on.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     escape(&mut out, text);
     out
 }
 
 /// Appends the same.
-pub(crate) fn escape(out: &mut String, text: &str) {
+pub fn escape(out: &mut String, text: &str) {
     for c in plain(text).chars() {
         push(out, c);
     }

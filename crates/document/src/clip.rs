@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// `text` in at most so many columns.
-pub(crate) fn clip(text: &str, columns: usize) -> String {
+pub fn clip(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
@@ -24,19 +24,19 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
 }
 
 /// The page with each of its lines in at most so many columns, and nothing at their ends.
-pub(crate) fn fit(page: &str, columns: usize) -> String {
+pub fn fit(page: &str, columns: usize) -> String {
     page.lines().map(|line| clip(line.trim_end(), columns) + "\n").collect()
 }
 
 /// `text` at the left of so many columns; longer text is clipped.
-pub(crate) fn left(text: &str, columns: usize) -> String {
+pub fn left(text: &str, columns: usize) -> String {
     let text = clip(text, columns);
     let pad = columns.saturating_sub(text.width());
     text + &" ".repeat(pad)
 }
 
 /// The same at the right.
-pub(crate) fn right(text: &str, columns: usize) -> String {
+pub fn right(text: &str, columns: usize) -> String {
     let text = clip(text, columns);
     " ".repeat(columns.saturating_sub(text.width())) + &text
 }

@@ -19,8 +19,9 @@ const STYLE: &str = include_str!("standalone.css");
 
 /// What stands in a legend for one thing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Key<'a> {
-    pub(crate) name: &'a str,
+pub struct Key<'a> {
+    /// What the legend calls it.
+    pub name: &'a str,
     shape: Shape,
     tone: usize,
 }
@@ -37,7 +38,7 @@ impl<'a> Key<'a> {
 }
 
 /// The sign of one thing, 26 by 14, as it is drawn in the chart.
-pub(crate) fn key(key: &Key<'_>) -> String {
+pub fn key(key: &Key<'_>) -> String {
     let tone = key.tone % TONES;
     let line = match key.shape {
         Shape::Points | Shape::Line | Shape::Steps => {

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 const UNITS: [&str; 4] = ["%", "ms", "s", "points"];
 
 /// `text` in lines of at most `width` columns; a longer word stands alone, and a unit with its number.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let unit = word.trim_end_matches([',', ';', '.', ':', ')']);

@@ -29,11 +29,16 @@ const STYLE: &str = concat!(include_str!("standalone.css"), include_str!("forest
 
 /// What can be said of a row: told by mark, symbol and word, and by colour only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ForestMark {
+pub enum ForestMark {
+    /// The interval lies on the good side.
     Better,
+    /// The interval lies on the bad side.
     Worse,
+    /// The interval lies within the margin.
     Same,
+    /// The interval allows several answers.
     Open,
+    /// It was not tested.
     None,
 }
 
@@ -49,7 +54,7 @@ impl ForestMark {
     }
 
     /// Before the word.
-    pub(crate) fn symbol(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             Self::Better => "✓",
             Self::Worse => "✗",
@@ -88,47 +93,53 @@ fn square(class: &str, x: f64, y: f64) -> String {
 
 /// One figure. Its texts may be foreign.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ForestRow {
+pub struct ForestRow {
     /// What was measured.
-    pub(crate) name: String,
+    pub name: String,
     /// The change in percent (points of a share), where both sides have the figure.
-    pub(crate) change: Option<f64>,
+    pub change: Option<f64>,
     /// Its interval, where it is known.
-    pub(crate) ends: Option<(f64, f64)>,
+    pub ends: Option<(f64, f64)>,
     /// Changes between these do not matter.
-    pub(crate) margin: (f64, f64),
+    pub margin: (f64, f64),
     /// The change and its interval as text.
-    pub(crate) text: String,
-    pub(crate) mark: ForestMark,
+    pub text: String,
+    /// Decides the shape and color of the point.
+    pub mark: ForestMark,
     /// What is said of it.
-    pub(crate) word: String,
+    pub word: String,
     /// The whole row in words.
-    pub(crate) says: String,
+    pub says: String,
 }
 
 /// Rows that belong together: one candidate at one level.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ForestGroup {
-    pub(crate) title: String,
-    pub(crate) rows: Vec<ForestRow>,
+pub struct ForestGroup {
+    /// Above the rows.
+    pub title: String,
+    /// From top to bottom.
+    pub rows: Vec<ForestRow>,
 }
 
 /// The plot. Its texts may be foreign: they are escaped when it is drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Forest {
+pub struct Forest {
     /// Its id in a page and its name as a file.
-    pub(crate) name: &'static str,
-    pub(crate) title: String,
-    pub(crate) groups: Vec<ForestGroup>,
+    pub name: &'static str,
+    /// Of the picture.
+    pub title: String,
+    /// From top to bottom.
+    pub groups: Vec<ForestGroup>,
 }
 
 impl Forest {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no row to draw.
+    pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())
     }
 
     /// Every row in words, for who cannot see it.
-    pub(crate) fn says(&self) -> String {
+    pub fn says(&self) -> String {
         let group = |group: &ForestGroup| {
             let rows: Vec<&str> = group.rows.iter().map(|row| row.says.as_str()).collect();
             format!("{}: {}.", group.title, rows.join("; "))
@@ -137,12 +148,12 @@ impl Forest {
     }
 
     /// The picture for a page, which has the title beside it and the colours in its style sheet.
-    pub(crate) fn inline(&self) -> String {
+    pub fn inline(&self) -> String {
         self.picture(0.0, "")
     }
 
     /// The picture as a file of its own.
-    pub(crate) fn standalone(&self) -> String {
+    pub fn standalone(&self) -> String {
         let before = format!(
             "<style>{STYLE}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>\
              <text class=\"title\" x=\"8\" y=\"22\">{}</text>",

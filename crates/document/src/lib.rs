@@ -1,0 +1,24 @@
+//! *The vocabulary of pages*: a [`Document`] has sections of facts, tables, charts and notes, and
+//! [`render`] writes it as text, Markdown, HTML, or JUnit XML.
+//!
+//! This crate knows no result: `report` turns results into documents, and `ui` builds its own pages.
+//! Pure: the same document gives the same page. Renderers make foreign text harmless.
+
+mod chart;
+pub mod clip;
+mod color;
+mod document;
+pub mod markup;
+pub mod number;
+pub mod render;
+mod scale;
+pub mod svg;
+pub mod wrap;
+
+pub use chart::{TextPlot, draw};
+pub use color::coloured;
+pub use document::{
+    Align, Answer, Block, Case, Cell, Column, Cut, Document, Fact, Failure, Fault, Folded, Formats,
+    Judgement, Lines, List, Note, NoteKind, Pointer, Rows, Section, SeverityMark, Standing, Suite,
+    Suites, Table, TableStyle, Tone, no_result,
+};
