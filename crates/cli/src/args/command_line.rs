@@ -7,7 +7,7 @@ use clap::{Command, FromArgMatches};
 use goodput_model::closest;
 
 use super::{Arguments, Verb, command};
-use crate::error::Failed;
+use goodput_lab::Failed;
 
 /// The words of this process' command line, completed with the target from the environment.
 pub(crate) fn words() -> Vec<OsString> {
