@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use goodput_mock::MockSettings;
 use goodput_model::random::{Domain, RandomStream};
-use goodput_model::{Arrivals as Process, LengthDistribution, Nanos, Rate, SourcePlan};
+use goodput_model::{ArrivalProcess as Process, LengthDistribution, Nanos, Rate, SourcePlan};
 use goodput_schedule::ArrivalSequence;
 use goodput_sim::{JobArrival, JobOutcome, SimEngine, SimJob, simulate};
 use goodput_stats::{Quick, Sample};

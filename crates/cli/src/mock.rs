@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::now;
-use goodput_mock::{Mock, MockSettings, MockTally, ServeError, ServerTlsFiles, SettingsError};
+use goodput_mock::{
+    MockServer, MockSettings, MockTally, ServeError, ServerTlsFiles, SettingsError,
+};
 use goodput_model::RequestRecord;
 use goodput_record::LogWriter;
 use goodput_report::plain;
@@ -51,7 +53,7 @@ fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
         .map(|(certificate, key)| ServerTlsFiles { certificate, key });
     let about = format!("model {} · {}", settings.profile.model, settings.profile.describe());
     let (sink, truth) = args.truth.as_ref().map(|path| keep_truth(path)).transpose()?.unzip();
-    let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink)
+    let mock = MockServer::start(&args.listen, settings, tls.as_ref(), sink)
         .map_err(|error| Failed::usage(error.to_string()).hint(hint(&error)))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));

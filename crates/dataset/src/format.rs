@@ -96,7 +96,7 @@ impl TraceFormat {
 
 /// A name that no form has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no {what}, expected one of {known}")]
+#[error("`{name}` is not a {what}, expected one of {known}")]
 pub struct UnknownFormat {
     name: String,
     what: &'static str,
@@ -120,14 +120,14 @@ pub(crate) fn by_name<T: Copy>(
 impl FromStr for DatasetFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        by_name(text, "form of a data set", &Self::ALL, Self::name)
+        by_name(text, "form of data set", &Self::ALL, Self::name)
     }
 }
 
 impl FromStr for TraceFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        by_name(text, "form of a trace", &Self::ALL, Self::name)
+        by_name(text, "form of trace", &Self::ALL, Self::name)
     }
 }
 

@@ -11,7 +11,7 @@ use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, RequestRecord,
     TokenCount, Tracer,
 };
-use goodput_schedule::Timeline;
+use goodput_schedule::RunTimeline;
 use goodput_wire::{Client, Endpoint, SessionHeader, Tagged};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
@@ -41,7 +41,7 @@ pub(crate) struct WorkerContext {
     /// `--max-concurrency`, over all workers.
     pub(crate) cap: Option<Semaphore>,
     pub(crate) connections: ConnectionPolicy,
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<RunTimeline>,
     pub(crate) is_closed: bool,
     /// Writes the later steps of sessions.
     pub(crate) scribe: BodyEncoder,
@@ -63,7 +63,7 @@ pub(crate) struct EngineWorker {
     pub(crate) client: Client,
     pub(crate) timer: Timer,
     pub(crate) shared: Arc<WorkerContext>,
-    /// Sessions under way.
+    /// Sessions in progress.
     under_way: Cell<u64>,
     quiet: Notify,
 }

@@ -1,7 +1,7 @@
 //! Due instants of an open loop.
 
 use goodput_model::random::{Domain, RandomStream};
-use goodput_model::{Arrivals as Process, LoadShape, Nanos, Rate};
+use goodput_model::{ArrivalProcess as Process, LoadShape, Nanos, Rate};
 
 use crate::shaped::InverseRate;
 

@@ -59,7 +59,7 @@ struct WorkloadData {
     mix: Mix,
     classes: Vec<RequestClass>,
     notes: Vec<String>,
-    /// What the hash holds beside the sessions.
+    /// What the hash covers in addition to the sessions.
     identity: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Setting {
     }
 }
 
-/// What a class needs beside its plan.
+/// What a class needs in addition to its plan.
 #[derive(Debug, Clone, Default)]
 pub enum Material {
     /// Nothing: text is generated, lengths are drawn.
@@ -204,8 +204,8 @@ impl Workload {
         self.0.classes.get(class)?.requests(&self.0.author, number, local)
     }
 
-    /// In whose turn a session is dealt out to one of several clients: its own, but for rows of a trace
-    /// that are played one by one, which have that of the session they were taken from.
+    /// In whose turn a session is dealt out to one of several clients: its own, but for rows of a
+    /// trace that are played one by one, which have that of the session they were taken from.
     pub fn turn(&self, number: u64) -> u64 {
         let (class, local) = self.0.mix.class(number);
         self.0.classes.get(class).and_then(|class| class.turn(local)).unwrap_or(number)

@@ -1,7 +1,7 @@
 //! One point in simulated time, open loop or closed.
 
 use goodput_campaign::sweep::{Ask, Level};
-use goodput_model::{Arrivals as Process, EndedBy, Nanos, Rate, StopEarly};
+use goodput_model::{ArrivalProcess as Process, EndedBy, Nanos, Rate, StopEarly};
 use goodput_schedule::ArrivalSequence;
 use goodput_sim::{Output, SimEngine};
 

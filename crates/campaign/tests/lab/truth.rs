@@ -1,6 +1,6 @@
 //! The truth, by runs so long that chance is gone.
 
-use goodput_model::{Arrivals as Process, Nanos, Rate};
+use goodput_model::{ArrivalProcess as Process, Nanos, Rate};
 use goodput_schedule::ArrivalSequence;
 use goodput_sim::{JobArrival, simulate};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, LoadExtent, LoadShape, Rate, Until};
+use goodput_model::{ArrivalProcess, LoadExtent, LoadShape, Rate, Until};
 
 use super::positive_time;
 
@@ -22,7 +22,7 @@ pub(crate) struct LoadArgs {
 
     /// Open loop: how arrivals spread: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", conflicts_with_all = ["concurrency", "idle"], default_value = "poisson")]
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ArrivalProcess,
 
     /// Open loop whose rate changes: stages `60s@5,30s@5..20,60s@20` (time@rate, `..` is a ramp),
     /// `sine:MEAN:AMPLITUDE:PERIOD`, or `bursts:N/TIME`

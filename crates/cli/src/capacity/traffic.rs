@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use goodput_campaign::capacity::{Expected, Refused, Traffic};
-use goodput_dataset::{DatasetEntry, DatasetError, TraceOptions, load_numbers, load_trace};
+use goodput_dataset::{DatasetEntry, DatasetError, TraceSelection, load_numbers, load_trace};
 use goodput_model::Nanos;
 
 use crate::args::CapacityArgs;
@@ -88,7 +88,7 @@ fn of_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
 }
 
 fn of_trace(path: &Path) -> Result<Load, Failed> {
-    let loaded = load_trace(path, &TraceOptions::default()).map_err(|error| unusable(&error))?;
+    let loaded = load_trace(path, &TraceSelection::default()).map_err(|error| unusable(&error))?;
     let instants: Vec<f64> =
         loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
     let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;

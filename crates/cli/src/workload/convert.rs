@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 
 use goodput_dataset::{
-    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceOptions, UnknownFormat,
+    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceSelection, UnknownFormat,
     kind_of, load, load_trace,
 };
 use goodput_tokens::Tokenizer;
@@ -22,11 +22,11 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failed> {
     };
     let loaded = if is_trace {
         let format = args.from.as_deref().map(str::parse).transpose();
-        let options = TraceOptions {
+        let options = TraceSelection {
             format: format.map_err(|error| unknown(&error))?,
             skip_invalid: args.skip_invalid,
             log: args.log.plan(),
-            ..TraceOptions::default()
+            ..TraceSelection::default()
         };
         load_trace(&args.file, &options).map_err(|error| refused(&error))?
     } else {

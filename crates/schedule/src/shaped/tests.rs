@@ -1,6 +1,6 @@
 //! Arrivals under shapes, against what is expected of them by integration.
 
-use goodput_model::{Arrivals as Process, LoadShape, Nanos};
+use goodput_model::{ArrivalProcess as Process, LoadShape, Nanos};
 use proptest::prelude::*;
 
 use crate::ArrivalSequence;
