@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::schedule::ArrivalSequence;
-use goodput_model::{Arrivals as Process, LengthDistribution, Nanos, Rate};
+use goodput_model::{ArrivalProcess as Process, LengthDistribution, Nanos, Rate};
 use goodput_sim::{JobArrival, JobOutcome, Profile, SimEngine, SimJob, simulate};
 use goodput_stats::{Quick, Sample};
 

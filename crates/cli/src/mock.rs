@@ -7,7 +7,7 @@ use std::time::Duration;
 use goodput_campaign::{ProfileLoad, ProfilePoint, profile_point};
 use goodput_lab::run::warn_if_late;
 use goodput_lab::truth_log::TruthLog;
-use goodput_mock::{Mock, MockSettings, MockTally, ServerTlsFiles, SettingsError};
+use goodput_mock::{MockServer, MockSettings, MockTally, ServerTlsFiles, SettingsError};
 use goodput_model::{Nanos, SourcePlan};
 use goodput_report::{PROFILE_CURVE_HEAD, plain, profile_curve_line};
 use goodput_sim::Profile;
@@ -46,7 +46,7 @@ fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     let truth =
         args.truth.as_ref().map(|path| TruthLog::create(path, Arc::new(Printer::new(false))));
     let (sink, truth) = truth.transpose()?.unzip();
-    let mock = Mock::start(&args.listen, settings, tls.as_ref(), sink)
+    let mock = MockServer::start(&args.listen, settings, tls.as_ref(), sink)
         .map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));

@@ -9,7 +9,7 @@ pub(crate) enum Speaker {
     Asking,
     Answering,
     /// The operator.
-    Beside,
+    Other,
 }
 
 /// A question with what stands before it, and its answer.
@@ -42,7 +42,7 @@ impl<M> Conversation<M> {
                 self.open.push(message);
                 self.is_asking = true;
             }
-            Speaker::Answering | Speaker::Beside => self.open.push(message),
+            Speaker::Answering | Speaker::Other => self.open.push(message),
         }
     }
 
@@ -55,9 +55,9 @@ impl<M> Conversation<M> {
         if self.is_asking && keeps_open {
             self.pairs.push(QuestionAndAnswer { asked: self.open, reply: None });
         } else if self.is_asking {
-            notes.add("last question without an answer left out");
+            notes.add("last question left out: it has no answer");
         } else if !self.open.is_empty() {
-            notes.add("messages behind the last answer left out");
+            notes.add("messages after the last answer left out");
         }
         self.pairs
     }
@@ -74,7 +74,7 @@ mod tests {
             let side = match letter {
                 'u' => Speaker::Asking,
                 'a' => Speaker::Answering,
-                _ => Speaker::Beside,
+                _ => Speaker::Other,
             };
             talk.say(side, letter);
         }

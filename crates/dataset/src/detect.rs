@@ -27,7 +27,7 @@ pub(crate) fn format_of(
     let known = is_json.then(|| of_object(&first, prompt_column)).flatten();
     match extension(path).as_str() {
         "parquet" => {
-            Err(DatasetError::file(path, "is no Parquet file: it does not begin with `PAR1`"))
+            Err(DatasetError::file(path, "is not a Parquet file: it does not begin with `PAR1`"))
         }
         "txt" | "text" | "md" => Ok(known.unwrap_or(DatasetFormat::Text)),
         "csv" | "tsv" if !is_json => Ok(DatasetFormat::Csv),
@@ -42,19 +42,19 @@ pub(crate) fn format_of(
 
 fn unknown(first: &str) -> EntryError {
     let formats = names(DatasetFormat::ALL.map(DatasetFormat::name));
-    let hint = format!("say which form it has: {formats}, and which column has the prompt");
+    let hint = format!("name its format: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
         // It may be a log: what people wrote is not quoted.
         return EntryError::with_hint("cannot tell its form: it begins with no JSON object", hint);
     }
     match serde_json::from_str::<JsonObject<'_>>(first) {
         Err(error) => EntryError::with_hint(
-            format!("its first entry is no JSON object: {error}"),
+            format!("its first entry is not a JSON object: {error}"),
             "one object on each line is expected, or an array of objects",
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
             let there = names(object.names());
-            let what = format!("is no data set but a trace or a workload; fields there: {there}");
+            let what = format!("is a trace or a workload, not a data set; its fields: {there}");
             EntryError::with_hint(what, "replay it as a trace, or run it as a frozen workload")
         }
         Ok(object) => {

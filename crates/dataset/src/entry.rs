@@ -63,7 +63,7 @@ pub struct RecordedService {
     pub output_by: Option<TokenCounter>,
     /// Prompt tokens that came from the server's cache.
     pub cached_tokens: Option<u32>,
-    /// Whether the row says what was asked for beside the prompt.
+    /// Whether the row has request parameters in addition to the prompt.
     pub has_params: bool,
     /// Whether the row has the gaps between events.
     pub has_gaps: bool,

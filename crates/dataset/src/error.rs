@@ -80,7 +80,7 @@ impl FilePosition {
     }
 }
 
-/// What is wrong, without the place.
+/// The error, without its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntryError {
     pub(crate) what: String,

@@ -126,14 +126,14 @@ pub(crate) fn by_name<T: Copy>(
 impl FromStr for DatasetFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        by_name(text, "form of a data set", &Self::ALL, Self::name)
+        by_name(text, "form of data set", &Self::ALL, Self::name)
     }
 }
 
 impl FromStr for TraceFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        by_name(text, "form of a trace", &Self::ALL, Self::name)
+        by_name(text, "form of trace", &Self::ALL, Self::name)
     }
 }
 

@@ -76,7 +76,7 @@ impl FrozenWriter {
             ..header.clone()
         };
         let room = json(path, &widest)?.len();
-        // Prompts may be somebody's: for the user alone.
+        // Prompts may be private: only the user may read the file.
         let file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial);
         let file = file.map_err(|error| DatasetError::io(path, "written", &error))?;
@@ -125,7 +125,7 @@ impl FrozenWriter {
 
 impl Drop for FrozenWriter {
     fn drop(&mut self) {
-        // Whoever gives up leaves nothing behind; a failure to remove it changes nothing.
+        // An abandoned write leaves no file behind; a failure to remove it changes nothing.
         if self.out.take().is_some() {
             let _ = std::fs::remove_file(&self.partial);
         }
@@ -182,14 +182,14 @@ pub fn read(path: &Path) -> Result<(FrozenHeader, Sessions), DatasetError> {
     let found = hex(&hash.finalize());
     if found != header.sha256 {
         let what = format!(
-            "was changed after it was written: its lines hash to {found}, its header says {}",
+            "was changed after it was written: its lines hash to {found}, but its header says {}",
             excerpt(&header.sha256)
         );
         return Err(DatasetError::file(path, EntryError::with_hint(what, CHANGED)));
     }
     if (header.sessions, header.requests) != (sessions.len() as u64, requests) {
         let what = format!(
-            "holds {} sessions of {requests} requests, its header says {} of {}",
+            "holds {} sessions of {requests} requests, but its header says {} of {}",
             sessions.len(),
             header.sessions,
             header.requests

@@ -1,4 +1,4 @@
-//! Bytes of a file: hashed as they pass, refused when they are no text, cut into lines and items
+//! Bytes of a file: hashed as they pass, refused when they are not text, cut into lines and items
 //! of bounded length.
 
 use std::fs::File;
@@ -79,7 +79,7 @@ pub(crate) fn text(path: &Path, source: Source) -> Result<Text, DatasetError> {
     if head.is_empty() {
         return Err(DatasetError::file(
             path,
-            EntryError::with_hint("is empty", "was its download complete?"),
+            EntryError::with_hint("is empty", "is the download complete?"),
         ));
     }
     if let Some(fault) = no_text(head) {
@@ -91,7 +91,7 @@ pub(crate) fn text(path: &Path, source: Source) -> Result<Text, DatasetError> {
     Ok(text)
 }
 
-/// Kinds of files that are no text, by their first bytes.
+/// Kinds of files that are not text, by their first bytes.
 const PACKED: [(&[u8], &str, &str); 6] = [
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
@@ -104,8 +104,8 @@ const PACKED: [(&[u8], &str, &str); 6] = [
 fn no_text(head: &[u8]) -> Option<EntryError> {
     for (magic, name, tool) in PACKED {
         if head.starts_with(magic) {
-            let what = format!("is packed with {name}, expected plain text");
-            return Some(EntryError::with_hint(what, format!("unpack it first with `{tool}`")));
+            let what = format!("is compressed with {name}, expected plain text");
+            return Some(EntryError::with_hint(what, format!("decompress it first with `{tool}`")));
         }
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
@@ -193,7 +193,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Piece<'_> {
         let tail: String =
             before.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
         EntryError::with_hint(
-            format!("byte {} is no UTF-8, behind `{}`", place + 1, excerpt(&tail)),
+            format!("byte {} is not UTF-8, behind `{}`", place + 1, excerpt(&tail)),
             "convert the file to UTF-8 with `iconv`",
         )
     })
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_named() {
         let fault = utf8(b"caf\xe9 au lait").unwrap_err();
-        assert_eq!(fault.what, "byte 4 is no UTF-8, behind `caf`");
+        assert_eq!(fault.what, "byte 4 is not UTF-8, behind `caf`");
         assert!(fault.hint.unwrap().contains("iconv"));
     }
 

@@ -114,7 +114,7 @@ impl From<io::Error> for ArrayError {
 
 /// The items of an array, behind its opening bracket.
 pub(crate) struct Array<R> {
-    /// There are no brackets and no commas: objects stand one behind the other.
+    /// Without brackets and commas: objects stand one behind the other.
     is_bare: bool,
     reader: R,
     item: Vec<u8>,
@@ -156,12 +156,12 @@ impl<R: BufRead> Array<R> {
                 match self.peek()? {
                     None => return Err(self.broken(ENDS)),
                     Some(b']' | b',') => {
-                        return Err(self.broken("expected an item behind the comma"));
+                        return Err(self.broken("expected an item after the comma"));
                     }
                     Some(_) => {}
                 }
             }
-            (_, 1..) => return Err(self.broken("expected `,` or `]` behind the item")),
+            (_, 1..) => return Err(self.broken("expected `,` or `]` after the item")),
             _ => {}
         }
         self.number += 1;
@@ -174,7 +174,7 @@ impl<R: BufRead> Array<R> {
     fn end(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
         self.reader.consume(1);
         if self.peek()?.is_some() {
-            return Err(self.broken("text behind the end of the array"));
+            return Err(self.broken("text after the end of the array"));
         }
         Ok(None)
     }
@@ -186,7 +186,7 @@ impl<R: BufRead> Array<R> {
         )
     }
 
-    /// The next byte that is no blank.
+    /// The next byte that is not a blank.
     fn peek(&mut self) -> io::Result<Option<u8>> {
         let (first, lines) = first_byte(&mut self.reader)?;
         self.line += lines;
@@ -348,10 +348,10 @@ mod tests {
         for truncated in ["", "{}", "{},", "{\"a\":\"", "{\"a\":1", "\"x", "{}\n"] {
             assert_eq!(items(truncated, 8).unwrap_err(), ENDS, "{truncated}");
         }
-        assert_eq!(items("{}] x", 8).unwrap_err(), "text behind the end of the array");
-        assert_eq!(items("{} {}]", 8).unwrap_err(), "expected `,` or `]` behind the item");
-        assert_eq!(items("{},]", 8).unwrap_err(), "expected an item behind the comma");
-        assert_eq!(items("{},,{}]", 8).unwrap_err(), "expected an item behind the comma");
+        assert_eq!(items("{}] x", 8).unwrap_err(), "text after the end of the array");
+        assert_eq!(items("{} {}]", 8).unwrap_err(), "expected `,` or `]` after the item");
+        assert_eq!(items("{},]", 8).unwrap_err(), "expected an item after the comma");
+        assert_eq!(items("{},,{}]", 8).unwrap_err(), "expected an item after the comma");
     }
 
     #[test]

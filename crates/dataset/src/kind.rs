@@ -1,4 +1,4 @@
-//! What a file is, where nobody has said.
+//! Detects the format of a file when the user does not name it.
 
 use std::path::Path;
 

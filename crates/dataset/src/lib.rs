@@ -44,5 +44,5 @@ pub use numbers::load_numbers;
 pub use options::DatasetOptions;
 pub use pairs::load_pairs;
 pub use trace::{
-    Param, Params, TraceHead, TraceOptions, TraceRow, TraceRowWriter as TraceWriter, load_trace,
+    Param, Params, TraceHead, TraceRow, TraceRowWriter as TraceWriter, TraceSelection, load_trace,
 };

@@ -79,7 +79,7 @@ fn read(
     Ok(ItemOutcome::Entry(DatasetEntry { turns, ..DatasetEntry::default() }))
 }
 
-/// All messages of a body as they are; none of prompts that are no single text.
+/// All messages of a body as they are; none for prompts that are not a single text.
 pub(crate) fn said(body: &JsonObject<'_>) -> Result<Vec<Message>, EntryError> {
     if let (None, Some(prompt)) = (body.get("messages"), body.get("prompt")) {
         let text = string("prompt", prompt, "a text")?;
@@ -140,8 +140,8 @@ fn message(place: usize, raw: &RawValue) -> Result<(Speaker, Message), EntryErro
         "tool" => (Speaker::Asking, Some(Role::Tool)),
         "function" => (Speaker::Asking, None),
         "assistant" => (Speaker::Answering, Some(Role::Assistant)),
-        "system" => (Speaker::Beside, Some(Role::System)),
-        "developer" => (Speaker::Beside, None),
+        "system" => (Speaker::Other, Some(Role::System)),
+        "developer" => (Speaker::Other, None),
         _ => return Err(EntryError::field(&field("role"), role.get(), ROLES)),
     };
     let text = object.get("content").and_then(|content| string("content", content, "").ok());

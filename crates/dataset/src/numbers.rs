@@ -1,4 +1,4 @@
-//! Columns of numbers: the latencies that somebody else has written down.
+//! Columns of numbers: latencies measured by another tool.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn value(row: &TableRow<'_>, place: usize) -> Result<f64, EntryError> {
     // Nothing takes less than no time: only `inf` has a meaning.
     let number = number.filter(|number| *number > f64::NEG_INFINITY);
     number.ok_or_else(|| {
-        let what = format!("`{}` in column {} is no number", excerpt(text), place + 1);
+        let what = format!("`{}` in column {} is not a number", excerpt(text), place + 1);
         EntryError::with_hint(what, "name a column of numbers (commas between columns, tabs in .tsv); `inf` stands for a time limit")
     })
 }
@@ -113,7 +113,7 @@ mod tests {
         let fault = |text: &str, wanted: &[&str]| read("x.csv", text, wanted).unwrap_err();
         assert!(fault("a,b\n1,2\n", &["c"]).contains("no column `c`"));
         assert!(fault("a,b\n1,2\n3,four\n", &["b"]).contains("line 3: `four` in column 2"));
-        assert!(fault("1\nnan\n", &[]).contains("line 2: `nan` in column 1 is no number"));
+        assert!(fault("1\nnan\n", &[]).contains("line 2: `nan` in column 1 is not a number"));
         assert!(fault("1,2\n3\n", &["2"]).contains("line 2: the row has no column 2"));
         assert!(fault("", &[]).contains("empty"));
         assert!(fault("a\n", &[]).contains("only a header"));

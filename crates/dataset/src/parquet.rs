@@ -58,7 +58,7 @@ pub(crate) fn scan(
 fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, EntryError> {
     let damaged = |what: &str| {
         let what = format!("is a damaged Parquet file: {}", excerpt(what));
-        EntryError::with_hint(what, "was its download complete?")
+        EntryError::with_hint(what, "is the download complete?")
     };
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => Ok(value),
@@ -203,7 +203,7 @@ fn shown(field: &Field) -> String {
         Field::Group(_) => "a group".to_owned(),
         Field::ListInternal(_) => "a list".to_owned(),
         Field::MapInternal(_) => "a map".to_owned(),
-        Field::Bytes(_) => "bytes that are no text".to_owned(),
+        Field::Bytes(_) => "bytes that are not text".to_owned(),
         other => other.to_string(),
     }
 }

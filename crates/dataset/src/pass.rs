@@ -13,7 +13,7 @@ use crate::options::DatasetOptions;
 /// What an item of a file turned out to be.
 pub(crate) enum ItemOutcome {
     Entry(DatasetEntry),
-    /// A good entry that nobody wanted to have built.
+    /// A valid entry that was not needed, so it was not built.
     Good,
     /// Left out, and why.
     Skip(String),
@@ -101,7 +101,7 @@ pub(crate) fn scan_items(
     pass.finish(items.finish(path)?)
 }
 
-/// A pass that is under way.
+/// A pass in progress.
 pub(crate) struct Pass<'a> {
     path: &'a Path,
     skip_invalid: bool,

@@ -50,7 +50,7 @@ pub(crate) fn piece(piece: Piece<'_>) -> Result<&str, EntryError> {
         // What is too long quotes nothing.
         let is_long = ["the line", "the item"].iter().any(|what| fault == too_long(what));
         let hint = "convert the file to UTF-8 with `iconv`";
-        if is_long { fault } else { EntryError::with_hint("is no UTF-8", hint) }
+        if is_long { fault } else { EntryError::with_hint("is not UTF-8", hint) }
     })
 }
 
@@ -92,7 +92,7 @@ mod tests {
             assert!(!long.hint.unwrap().contains("iconv"));
         }
         let odd = piece(crate::input::utf8(b"ann is longer than 64 MiB\xff")).unwrap_err();
-        assert_eq!(odd.what, "is no UTF-8");
+        assert_eq!(odd.what, "is not UTF-8");
         assert!(odd.hint.unwrap().contains("iconv"));
     }
 

@@ -134,7 +134,7 @@ fn side(role: Role) -> Speaker {
     match role {
         Role::User | Role::Tool => Speaker::Asking,
         Role::Assistant => Speaker::Answering,
-        Role::System => Speaker::Beside,
+        Role::System => Speaker::Other,
     }
 }
 

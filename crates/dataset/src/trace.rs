@@ -29,7 +29,7 @@ pub use row::{MOST_GAPS, Param, Params, TraceHead, TraceRow, TraceRowWriter};
 
 /// What to take from a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct TraceOptions {
+pub struct TraceSelection {
     /// Its form; found out by name and content when absent.
     pub format: Option<TraceFormat>,
     /// Time to leave out at its beginning.
@@ -44,7 +44,7 @@ pub struct TraceOptions {
     pub log: LogPlan,
 }
 
-impl TraceOptions {
+impl TraceSelection {
     /// What a plan asks for.
     pub fn from_plan(plan: &TracePlan, skip_invalid: bool) -> Result<Self, UnknownFormat> {
         Ok(Self {
@@ -59,7 +59,7 @@ impl TraceOptions {
 }
 
 /// Reads a trace. Entries come in the order of their instants, which count from the first of them.
-pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, DatasetError> {
+pub fn load_trace(path: &Path, options: &TraceSelection) -> Result<Loaded, DatasetError> {
     let format = format_of(path, options.format)?;
     let mut cut = TimeRange::default();
     if options.start > Nanos::ZERO || options.length.is_some() {
@@ -89,7 +89,7 @@ pub fn load_trace(path: &Path, options: &TraceOptions) -> Result<Loaded, Dataset
     }
     let mut skipped = tally.skipped;
     if cut.outside > 0 {
-        skipped.insert("outside of the part to play".to_owned(), cut.outside);
+        skipped.insert("outside of the selected time range".to_owned(), cut.outside);
     }
     let name = format.name();
     let (seen, sha256) = (tally.seen, tally.sha256);
@@ -100,10 +100,10 @@ fn nothing(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
     if outside == 0 {
         return tally.none_left(path);
     }
-    let what = format!("none of its {} rows lies in the part to play", tally.seen);
+    let what = format!("none of its {} rows lies in the selected time range", tally.seen);
     DatasetError::file(
         path,
-        EntryError::with_hint(what, "choose an earlier start or a longer part"),
+        EntryError::with_hint(what, "choose an earlier start or a longer range"),
     )
 }
 
@@ -111,7 +111,7 @@ fn nothing(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
 fn scan(
     path: &Path,
     format: TraceFormat,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<(PassTally, Option<u32>), DatasetError> {
     match format {

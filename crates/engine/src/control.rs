@@ -43,7 +43,7 @@ impl RunControl {
         }
     }
 
-    /// Send nothing more, wait for what is under way.
+    /// Send nothing more; wait for the requests in flight.
     pub fn stop(&self) {
         self.note_instant();
         self.told.fetch_max(Stop::Sending as u8, Ordering::Relaxed);
@@ -57,13 +57,13 @@ impl RunControl {
         self.reach(Stop::Waiting);
     }
 
-    /// Whether somebody has called [`RunControl::stop`] or [`RunControl::abort`]: a run that has sent
-    /// everything stops by itself.
+    /// Whether the caller has called [`RunControl::stop`] or [`RunControl::abort`]: a run that has
+    /// sent everything stops by itself.
     pub fn was_told_to_stop(&self) -> bool {
         self.told.load(Ordering::Relaxed) >= Stop::Sending as u8
     }
 
-    /// Whether somebody has called [`RunControl::abort`].
+    /// Whether the caller has called [`RunControl::abort`].
     pub fn was_told_to_abort(&self) -> bool {
         self.told.load(Ordering::Relaxed) >= Stop::Waiting as u8
     }
@@ -88,7 +88,7 @@ impl RunControl {
         self.stopped_at.get().copied()
     }
 
-    /// Everything has been sent: nobody need wait for a turn any more.
+    /// Everything has been sent: waiting for a turn is pointless now.
     pub(crate) fn finish(&self) {
         self.reach(Stop::Sending);
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::pause;
-use goodput_model::schedule::{ArrivalSequence, Timeline};
+use goodput_model::schedule::{ArrivalSequence, RunTimeline};
 use goodput_model::{Nanos, Session, Shard};
 use goodput_workload::Workload;
 
@@ -149,7 +149,7 @@ pub(crate) struct OpenFeed {
     pub(crate) feeder: Feeder,
     /// `None`: the workload brings its own.
     pub(crate) arrivals: Option<ArrivalSequence>,
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<RunTimeline>,
     pub(crate) ahead: Arc<PreparedBacklog>,
     pub(crate) arrive: SyncSender<ScheduledSession>,
 }
@@ -223,7 +223,7 @@ impl SessionQueue {
                 return;
             }
             self.ahead.add(&visit);
-            // There is room: nobody else pushes.
+            // There is room: this is the only producer.
             let _ = self.visits.push(visit);
         }
     }

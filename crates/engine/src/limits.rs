@@ -32,8 +32,8 @@ pub fn raise_fd_limit() -> FdLimit {
 }
 
 /// Lets the kernel make its table of descriptors large at once. In a process with several threads it
-/// stops whoever opens a descriptor for some 10 ms each time the table has to grow (at 256, and at
-/// every doubling), and that would be in the first requests.
+/// blocks the thread that opens a descriptor for some 10 ms each time the table has to grow (at
+/// 256, and at every doubling), and that would be in the first requests.
 fn reserve_descriptors(limit: FdLimit) {
     let last = limit.0.min(TABLE).saturating_sub(1);
     let last = i32::try_from(last).unwrap_or(i32::MAX);

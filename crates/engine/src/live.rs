@@ -1,4 +1,5 @@
-//! [`LiveCounters`]: what a run looks like while it goes on. Counters only; the numbers come from the record.
+//! [`LiveCounters`]: what a run looks like while it goes on. Counters only; the numbers come from
+//! the record.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,7 @@ pub struct LiveCounters {
 pub struct Snapshot {
     /// Requests let go.
     pub started: u64,
-    /// Requests that ended well.
+    /// Completed requests.
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
@@ -44,7 +45,7 @@ pub struct Snapshot {
 }
 
 impl LiveCounters {
-    /// The counters of all clients, as far as they are known here: for whoever looks.
+    /// The counters of all clients, as far as they are known here.
     pub fn of_all(&self) -> Snapshot {
         self.snapshot() + *self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +93,7 @@ impl Add for Snapshot {
 }
 
 impl Snapshot {
-    /// Requests under way.
+    /// Requests in flight.
     pub fn in_flight(&self) -> u64 {
         self.started.saturating_sub(self.ok).saturating_sub(self.failed)
     }

@@ -51,15 +51,15 @@ impl EngineWorker {
         due: StepInstant,
         goes_on: bool,
     ) -> RequestOutcome {
-        // Nobody sets an instant for a user of a closed loop: its request is due when its turn has
+        // A closed loop has no schedule: the request of a user is due when its turn has
         // come. A client too slow to give everybody a turn shows as users missing from the loop.
         let at = due.at.unwrap_or_else(now);
         let how = Carried { at, pacer_lag: due.pacer_lag, goes_on };
-        let PreparedStep { main, beside } = asking;
-        if beside.is_empty() {
+        let PreparedStep { main, others } = asking;
+        if others.is_empty() {
             self.carry(main, how).await
         } else {
-            Box::pin(self.fan_out(main, beside, how)).await
+            Box::pin(self.fan_out(main, others, how)).await
         }
     }
 
@@ -67,7 +67,7 @@ impl EngineWorker {
     async fn fan_out(
         self: &Rc<Self>,
         main: PreparedRequest,
-        beside: Vec<PreparedRequest>,
+        others: Vec<PreparedRequest>,
         how: Carried,
     ) -> RequestOutcome {
         let carry = |prepared| {
@@ -75,7 +75,7 @@ impl EngineWorker {
             let how = Carried { goes_on: false, ..how };
             tokio::task::spawn_local(async move { worker.carry(prepared, how).await })
         };
-        let others: Vec<_> = beside.into_iter().map(carry).collect();
+        let others: Vec<_> = others.into_iter().map(carry).collect();
         let mut outcome = self.carry(main, how).await;
         for other in others {
             if let Ok(other) = other.await {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_model::schedule::{ArrivalSequence, Timeline};
+use goodput_model::schedule::{ArrivalSequence, RunTimeline};
 use goodput_model::{ConnectionPolicy, Load, LoadShape, Mode, Nanos, Shard, Tracer};
 use goodput_wire::{Endpoint, RequestFormat, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -67,7 +67,7 @@ pub struct EngineRun {
     pub tracer: Option<Tracer>,
     /// How exactly instants are kept.
     pub pacing: TimerMode,
-    /// A server of known timing to ask beside the load.
+    /// A server of known timing that gets requests during the load.
     pub canary: Option<Canary>,
     /// Processors to pin the workers to, in turn; none leaves them to the system.
     pub pin_to: Vec<usize>,
@@ -133,7 +133,7 @@ pub fn run<S: Sink + 'static>(
         pin_to: run.pin_to,
         cap: load.mode.cap().map(|cap| Semaphore::new(cap as usize)),
         connections: run.connections,
-        timeline: Arc::new(Timeline::new(&load)),
+        timeline: Arc::new(RunTimeline::new(&load)),
         is_closed: matches!(load.mode, Mode::Closed { .. }),
         scribe: scribe.clone(),
         keep_answers: run.keep_text || run.keep_answers,

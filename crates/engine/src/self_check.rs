@@ -1,6 +1,6 @@
 //! What the workers observe about themselves: the beat of their loops, and the canary.
 //!
-//! Both run as tasks of the worker beside its requests, so they meet the delays that requests meet.
+//! Both run as tasks of the worker, next to its requests, so they see the same delays.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Observations that may wait for the collector: a second of 64 workers.
 const QUEUE: usize = 1 << 13;
 
-/// A server of known timing that is asked beside the load: its error is the instrument's.
+/// A server of known timing that gets requests during the load: its error is the instrument's.
 #[derive(Clone)]
 pub struct Canary {
     /// Where it is. Its answers' texts are kept.

@@ -32,13 +32,13 @@ pub(crate) struct PreparedRequest {
 pub(crate) struct PreparedStep {
     /// Carries the conversation on.
     pub(crate) main: PreparedRequest,
-    /// Asked beside it.
-    pub(crate) beside: Vec<PreparedRequest>,
+    /// Sent at the same instant.
+    pub(crate) others: Vec<PreparedRequest>,
 }
 
 impl PreparedStep {
     pub(crate) fn len(&self) -> u64 {
-        1 + self.beside.len() as u64
+        1 + self.others.len() as u64
     }
 
     /// Gives each request its phase, in order. Those from the first without one on are left out.
@@ -46,17 +46,17 @@ impl PreparedStep {
         let Some(main) = phase() else { return false };
         self.main.phase = main;
         let mut placed = 0;
-        for prepared in &mut self.beside {
+        for prepared in &mut self.others {
             let Some(phase) = phase() else { break };
             prepared.phase = phase;
             placed += 1;
         }
-        self.beside.truncate(placed);
+        self.others.truncate(placed);
         true
     }
 
     fn bytes(&self) -> u64 {
-        self.beside.iter().fold(self.main.body.len(), |sum, one| sum + one.body.len()) as u64
+        self.others.iter().fold(self.main.body.len(), |sum, one| sum + one.body.len()) as u64
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct RemainingSteps {
     history: History,
     /// The conversation so far.
     said: Vec<Message>,
-    /// The answer that the data set has for the step under way.
+    /// The answer that the data set has for the current step.
     reply: Option<Message>,
     steps: std::vec::IntoIter<SessionStep>,
     cursor: SessionCursor,
@@ -208,10 +208,10 @@ impl BodyEncoder {
     ) -> Option<PreparedStep> {
         let mut requests = requests.into_iter();
         let (main, messages) = self.write(said, requests.next()?, cursor);
-        let beside = requests.map(|request| self.write(said, request, cursor).0).collect();
+        let others = requests.map(|request| self.write(said, request, cursor).0).collect();
         cursor.turn += 1;
         said.extend(messages);
-        Some(PreparedStep { main, beside })
+        Some(PreparedStep { main, others })
     }
 
     /// Writes one request; the messages that are new in it come back.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_clock::{Timer, now, unless, until};
-use goodput_model::schedule::Timeline;
+use goodput_model::schedule::RunTimeline;
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, RequestRecord,
     TokenCount, Tracer,
@@ -41,7 +41,7 @@ pub(crate) struct WorkerContext {
     /// `--max-concurrency`, over all workers.
     pub(crate) cap: Option<Semaphore>,
     pub(crate) connections: ConnectionPolicy,
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<RunTimeline>,
     pub(crate) is_closed: bool,
     /// Writes the later steps of sessions.
     pub(crate) scribe: BodyEncoder,
@@ -63,7 +63,7 @@ pub(crate) struct EngineWorker {
     pub(crate) client: Client,
     pub(crate) timer: Timer,
     pub(crate) shared: Arc<WorkerContext>,
-    /// Sessions under way.
+    /// Sessions in progress.
     under_way: Cell<u64>,
     quiet: Notify,
 }

@@ -33,8 +33,8 @@ fn users_play_sessions_until_the_workload_ends() {
         let begin = visit[0].scheduled;
         let end = |visit: &[RequestRecord]| visit[1].exchange.stamps.ended;
         let others = visits.iter().filter(|other| other[0].index != visit[0].index);
-        let beside = others.filter(|other| other[0].scheduled <= begin && begin < end(other));
-        assert!(beside.count() <= 1);
+        let at_once = others.filter(|other| other[0].scheduled <= begin && begin < end(other));
+        assert!(at_once.count() <= 1);
     }
     for visit in &visits[2..] {
         let before = visits.iter().filter(|other| {

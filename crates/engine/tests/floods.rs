@@ -28,7 +28,7 @@ fn flood(bytes: &str) -> Server {
     })
 }
 
-/// Eight requests at once on two workers, each for an answer of so many tokens.
+/// Eight requests at once on two workers, each for an answer of this many tokens.
 fn eight(tokens: Option<u32>, server: &Server) -> EngineRun {
     let request = Request::prompt("x", Planned::new("test", 1, tokens));
     let step = SessionStep { after: Nanos::ZERO, requests: vec![request], reply: None };

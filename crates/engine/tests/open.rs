@@ -12,8 +12,8 @@ use common::{
 };
 use goodput_engine::RunControl;
 use goodput_model::{
-    Api, Arrivals, ErrorClass, History, Load, LoadShape, Message, MessagePart, Mode, Nanos, Rate,
-    Role, SessionStep,
+    Api, ArrivalProcess, ErrorClass, History, Load, LoadShape, Message, MessagePart, Mode, Nanos,
+    Rate, Role, SessionStep,
 };
 use goodput_testkit::{Server, answer};
 use goodput_wire::RequestFormat;
@@ -21,7 +21,7 @@ use goodput_wire::RequestFormat;
 const PAUSE: Nanos = Nanos::from_millis(30);
 const TAKES: Duration = Duration::from_millis(20);
 
-/// Whoever asks is told which number it has.
+/// The server sees the number of each request.
 fn echo() -> Server {
     Server::start(|request| say(&format!("re{}", request.number), TAKES))
 }
@@ -104,9 +104,9 @@ fn bodies_that_the_plan_alone_makes_are_hashed_where_that_is_asked_for() {
     // By sha256sum, of `{"max_tokens":1,"messages":[{"content":"a","role":"user"}],"model":,"stream":true}`
     // and so on. A body with an answer of the server in it has none.
     let first = Some(0x5dda_e634_4c46_8560);
-    let beside = Some(0x49c1_c771_b822_bd14);
+    let second_line = Some(0x49c1_c771_b822_bd14);
     let second = Some(0x1741_9ec3_5d9a_4936);
-    let expected = [first, beside, None, first, second, None];
+    let expected = [first, second_line, None, first, second, None];
     assert_eq!(hashes(true, "m"), expected);
     assert_eq!(hashes(true, "another \"name\""), expected);
 }
@@ -139,7 +139,7 @@ fn a_step_asks_everything_at_once_and_ends_with_the_last() {
     let together = Barrier::new(3);
     let server = Server::start(move |seen| {
         if seen.number > 0 && !seen.body.contains("end") {
-            // Nobody is answered before all three are under way.
+            // No request is answered before all three are in flight.
             together.wait();
         }
         let takes = if seen.body.contains("slow") { 100 } else { 0 };
@@ -168,7 +168,7 @@ fn a_cap_counts_requests_not_sessions() {
     let made = session(&[&["a", "b"], &["c"]], Nanos::ZERO);
     let ended = play(plan(replay(Some(1)), vec![made], &[0], &server));
     let [first, second, third] = &ended.sink.0[..] else { panic!() };
-    // Which of two at one instant goes first is nobody's business.
+    // The order of two requests at one instant is unspecified.
     let (first, second) =
         if first.cap_wait == Nanos::ZERO { (first, second) } else { (second, first) };
     assert_eq!((first.cap_wait, third.cap_wait), (Nanos::ZERO, Nanos::ZERO));
@@ -184,7 +184,7 @@ fn a_session_that_fails_is_over_and_counted() {
     });
     let sessions = vec![
         session(&[&["a"], &["bad"], &["c", "d"], &["e"]], Nanos::ZERO),
-        // A failure beside the main line does not end it.
+        // A failure outside of the main line does not end the session.
         session(&[&["a", "bad"], &["b"]], Nanos::ZERO),
     ];
     let ended = play(plan(replay(None), sessions, &[0, 0], &server));
@@ -207,7 +207,7 @@ fn a_replay_keeps_its_instants_and_ends_with_them() {
 
 #[test]
 fn a_shape_gives_the_instants() {
-    let (shape, arrivals) = ("1s@40,1s@10".parse::<LoadShape>().unwrap(), Arrivals::Poisson);
+    let (shape, arrivals) = ("1s@40,1s@10".parse::<LoadShape>().unwrap(), ArrivalProcess::Poisson);
     let mode = Mode::Shaped { shape: shape.clone(), arrivals, max_concurrency: None };
     let load = Load { num_requests: Some(8), seed: 5, ..common::load(mode) };
     let ended = play(plan(load, vec![session(&[&["a"]], PAUSE); 9], &[], &echo()));
@@ -218,7 +218,7 @@ fn a_shape_gives_the_instants() {
 
 #[test]
 fn sessions_arrive_whatever_the_server_does() {
-    // Nobody is answered before the last has arrived.
+    // No request is answered before the last has arrived.
     let all = Barrier::new(6);
     let server = Server::start(move |seen| {
         if !seen.body.contains("second") {
@@ -244,7 +244,7 @@ fn the_number_of_requests_ends_inside_a_session() {
 #[test]
 fn a_step_that_would_come_after_the_end_is_not_sent() {
     let rate = Rate::PerSecond(10.0);
-    let mode = Mode::Open { rate, arrivals: Arrivals::Constant, max_concurrency: None };
+    let mode = Mode::Open { rate, arrivals: ArrivalProcess::Constant, max_concurrency: None };
     let load = Load { duration: Some(Duration::from_millis(350)), ..common::load(mode) };
     let hour = Nanos::from_millis(3_600_000);
     let ended = play(plan(load, vec![session(&[&["a"], &["b"], &["c"]], hour); 9], &[], &echo()));
@@ -275,7 +275,7 @@ fn a_stop_ends_sessions_in_thought() {
 
 #[test]
 fn the_drain_begins_when_the_last_step_is_sent() {
-    // The pause is longer than the drain, and nobody may be cut off in it.
+    // The pause is longer than the drain, and no request may be cut off in it.
     let mut load = replay(None);
     load.drain = Duration::from_millis(100);
     let made = session(&[&["a"], &["b"]], Nanos::from_millis(400));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use goodput_model::{Api, Arrivals, Mode, Nanos, RequestRecord};
+use goodput_model::{Api, ArrivalProcess, Mode, Nanos, RequestRecord};
 use goodput_stats::RunState;
 use serde_json::{Map, Value, json};
 
@@ -293,10 +293,10 @@ fn phases(run: &Run<'_>, tally: &Tally) -> Value {
         Mode::Replay { .. } | Mode::Closed { .. } => None,
     };
     let mut measured = match (rate, arrivals) {
-        (RateWord::PerSecond(rate), Some(Arrivals::Constant)) => {
+        (RateWord::PerSecond(rate), Some(ArrivalProcess::Constant)) => {
             json!({ "type": "constant", "rate": rate })
         }
-        (RateWord::PerSecond(rate), Some(Arrivals::Gamma(cv))) => {
+        (RateWord::PerSecond(rate), Some(ArrivalProcess::Gamma(cv))) => {
             json!({ "type": "gamma", "rate": rate, "smoothness": 1.0 / (cv * cv) })
         }
         (RateWord::PerSecond(rate), _) => json!({ "type": "poisson", "rate": rate }),

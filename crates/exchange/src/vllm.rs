@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use goodput_model::{Api, Arrivals, Mode, RequestRecord};
+use goodput_model::{Api, ArrivalProcess, Mode, RequestRecord};
 use serde_json::Value;
 
 use crate::converted::{RateWord, Run, View};
@@ -73,9 +73,9 @@ fn head(run: &Run<'_>, totals: &Totals) -> Fields {
 fn burstiness(mode: &Mode) -> Value {
     match mode {
         Mode::Open { arrivals, .. } | Mode::Shaped { arrivals, .. } => match arrivals {
-            Arrivals::Poisson => Value::from(1.0),
-            Arrivals::Gamma(cv) => Value::from(1.0 / (cv * cv)),
-            Arrivals::Constant => Value::from("inf"),
+            ArrivalProcess::Poisson => Value::from(1.0),
+            ArrivalProcess::Gamma(cv) => Value::from(1.0 / (cv * cv)),
+            ArrivalProcess::Constant => Value::from("inf"),
         },
         Mode::Replay { .. } | Mode::Closed { .. } => Value::from(1.0),
     }

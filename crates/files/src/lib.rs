@@ -36,7 +36,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a plain file, or a pipe that was handed to this process: `/dev/stdin`, or `/dev/fd/N` as a shell
-/// writes for `<(…)`. A pipe with a name on disk is refused: opening one waits for whoever may never come.
+/// writes for `<(…)`. A pipe with a name on disk is refused: opening one waits for a writer that
+/// may never come.
 pub fn open_stream(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::metadata(path)?, is_handed(path))
 }
@@ -108,7 +109,7 @@ pub fn write_whole<E: From<io::Error>>(
 /// Opens what `named` describes, if it is a plain file (or a pipe, where that may be).
 fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<File> {
     check(named.file_type(), may_be_pipe)?;
-    // Somebody may put something else there in between: without waiting, and looked at once more.
+    // Another process may replace it in between: open without waiting, and check once more.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let opened = file.metadata()?;

@@ -14,13 +14,13 @@ pub fn is_host(host: &str) -> bool {
 }
 
 /// Whether a page that is served at this address may be asked for by this `Host`. Any other name may be
-/// pointed here by whoever owns it, and its pages would then read ours in a browser (DNS rebinding).
+/// pointed here by its owner, whose pages could then read ours in a browser (DNS rebinding).
 pub fn may_name(host: &str, listener: IpAddr) -> bool {
     let Some(name) = name_of(host).filter(|_| is_host(host)) else { return false };
     if is_of_this_machine(listener) {
         return is_loopback_name(name);
     }
-    // Nobody can own an address, a name without a dot, or one below a name that is reserved.
+    // No one can register an address, a name without a dot, or one below a name that is reserved.
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name.parse::<IpAddr>().is_ok()
         || !name.contains('.')
@@ -37,7 +37,7 @@ fn is_loopback_name(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_of_this_machine)
 }
 
-/// The name or address without brackets and port; none where the port is no port.
+/// The name or address without brackets and port; `None` where the port is invalid.
 fn name_of(host: &str) -> Option<&str> {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {

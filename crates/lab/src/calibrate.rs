@@ -7,9 +7,9 @@ use std::time::Duration;
 use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
 use goodput_engine::{EngineRun, FdLimit, LiveCounters, RunControl, Sink};
 use goodput_model::{
-    Api, Arrivals, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, GpuPlan, HealthSample,
-    LengthDistribution, Load, LoadExtent, LoopLag, Mode, Nanos, OutputLength, Plan, Rate,
-    RequestRecord, Shard, Target,
+    Api, ArrivalProcess, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, GpuPlan,
+    HealthSample, LengthDistribution, Load, LoadExtent, LoopLag, Mode, Nanos, OutputLength, Plan,
+    Rate, RequestRecord, Shard, Target,
 };
 use goodput_observe::HostSampler;
 use goodput_stats::{RunFacts, Summary, analyse};
@@ -194,7 +194,7 @@ impl Bench {
         let answer = STREAMING.ttft.as_secs() + STREAMING.itl.as_secs() * f64::from(tokens - 1);
         let open = |rate: f64| Mode::Open {
             rate: Rate::PerSecond(rate),
-            arrivals: Arrivals::Poisson,
+            arrivals: ArrivalProcess::Poisson,
             max_concurrency: None,
         };
         let (mode, warmup) = match kind {

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use goodput_dataset::{
-    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceFormat, TraceOptions,
+    ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceFormat, TraceSelection,
     UnknownFormat, kind_of, load, load_trace,
 };
 use goodput_model::LogPlan;
@@ -38,11 +38,11 @@ impl FileEntries<'_> {
             return load(file, &options, &tokens()).map_err(|error| dataset_failed(&error));
         }
         let format = self.form.map(str::parse).transpose();
-        let options = TraceOptions {
+        let options = TraceSelection {
             format: format.map_err(|error| unknown(&error))?,
             skip_invalid: self.skip_invalid,
             log: self.log,
-            ..TraceOptions::default()
+            ..TraceSelection::default()
         };
         load_trace(file, &options).map_err(|error| dataset_failed(&error))
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_clock::{now, unless};
-use goodput_mock::{Mock, MockSettings};
+use goodput_mock::{MockServer, MockSettings};
 use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
     REDACTED, SourcePlan,
@@ -42,7 +42,7 @@ pub struct Ready {
     /// What the first token of that small request took.
     pub first_token: Option<Nanos>,
     /// The engine inside the process.
-    pub mock: Option<Mock>,
+    pub mock: Option<MockServer>,
     /// What it says of itself, once it was asked.
     pub facts: OnceLock<BTreeMap<String, String>>,
 }
@@ -164,7 +164,7 @@ pub fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, Failed> {
     }
 }
 
-fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
+fn start_mock(url: &str) -> Result<Option<MockServer>, Failed> {
     let spec = match url.strip_prefix("mock") {
         Some("") => "",
         Some(rest) if rest.starts_with(':') => &rest[1..],
@@ -174,7 +174,7 @@ fn start_mock(url: &str) -> Result<Option<Mock>, Failed> {
         Failed::usage(error.to_string())
             .hint("for example mock:ttft=50ms,itl=10ms,slots=8 or mock:llama-8b-1xh200")
     })?;
-    Mock::start("127.0.0.1:0", settings, None, None)
+    MockServer::start("127.0.0.1:0", settings, None, None)
         .map(Some)
         .map_err(|error| Failed::internal(error.to_string()))
 }

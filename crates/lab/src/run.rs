@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goodput_engine::{Begin, EngineRun, RunEnd, Sink, Snapshot};
-use goodput_mock::Mock;
+use goodput_mock::MockServer;
 use goodput_model::{
     ClockOffset, EndedBy, GpuPlan, Load, LoadExtent, Mode, Nanos, Plan, Rate, Shard, SystemFacts,
     Tracer,
@@ -474,7 +474,7 @@ const TOO_LATE: f64 = 0.01;
 
 /// Warns when the simulated engine is behind with the events since `seen`; returns what has been seen
 /// now.
-pub fn warn_if_late(mock: &Mock, seen: (u64, u64), observer: &dyn Observer) -> (u64, u64) {
+pub fn warn_if_late(mock: &MockServer, seen: (u64, u64), observer: &dyn Observer) -> (u64, u64) {
     let present = (mock.tally().events(), mock.tally().late_events());
     let (events, late) = (present.0 - seen.0, present.1 - seen.1);
     if mock.has_delays() && late as f64 > events as f64 * TOO_LATE {

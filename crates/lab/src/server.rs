@@ -209,7 +209,7 @@ fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<Page>, Failed> {
             pages.push(Page::metrics(place(url, plan, ready)?, map.clone()));
         }
     } else if observe.metrics && plan.target.probe {
-        let place = PagePlace::beside(&ready.endpoint, "metrics");
+        let place = PagePlace::next_to(&ready.endpoint, "metrics");
         pages.push(Page::own(place, map));
     }
     if let GpuPlan::Exporters(urls) = &observe.gpu {

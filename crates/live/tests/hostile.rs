@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use goodput_dataset::{TraceHead, TraceOptions, TraceRow, TraceWriter, load_trace};
+use goodput_dataset::{TraceHead, TraceRow, TraceSelection, TraceWriter, load_trace};
 use goodput_live::rows::{Recorder, Settings};
 use goodput_model::{Api, Exchange, Nanos};
 use goodput_tokens::Tokenizer;
@@ -35,7 +35,7 @@ fn is_readable(text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
     std::fs::write(&path, text).unwrap();
-    if let Err(error) = load_trace(&path, &TraceOptions::default()) {
+    if let Err(error) = load_trace(&path, &TraceSelection::default()) {
         assert!(error.to_string().contains("unknown length"), "{error}");
     }
 }

@@ -130,7 +130,7 @@ impl MockBody {
                 Some(OutboxItem::Bytes(bytes, events)) => {
                     self.count(events);
                     if self.length.is_some() {
-                        // Nobody asks for more than the length that was announced.
+                        // hyper never polls past the announced length.
                         self.ends(self.spoilt);
                     }
                     return Poll::Ready(Some(Ok(bytes)));
@@ -207,7 +207,7 @@ pub(crate) struct TokenFeed {
     open: usize,
     /// Choices to a prompt.
     n: usize,
-    /// What happens once so many tokens have been written.
+    /// What happens after this many tokens.
     fault: Option<(u32, OutboxItem)>,
     /// Nothing delays its events on purpose.
     is_on_time: bool,
@@ -305,7 +305,7 @@ impl TokenFeed {
         outcome
     }
 
-    /// What is to happen now that so many tokens have been written.
+    /// What happens after this many tokens.
     fn fault_due(&mut self) -> Option<OutboxItem> {
         let sent = self.choices.first().map_or(0, |choice| choice.sent);
         self.fault.take_if(|(after, _)| sent >= *after).map(|(_, piece)| piece)
@@ -321,7 +321,7 @@ impl TokenFeed {
         if emission.new_tokens > 0 {
             self.writer.tokens(emission.choice, choice.sent, emission.new_tokens, out);
             let end = choice.sent + emission.new_tokens;
-            // From an error on there are no more tokens.
+            // An error ends the tokens.
             let tokens = self.writer.quirks.error_at.map_or(end, |at| end.min(at)) - choice.sent;
             if tokens > 0 {
                 self.marks.push_back(PendingEvent {

@@ -1,8 +1,9 @@
 //! *The API of the engine*: requests read into what they ask, answers written as bytes.
 //!
 //! Everything here is a function of its arguments: no clock, no socket, no state that is shared.
-//! A request becomes an [`CheckedRequest`], each of its choices a [`AnswerPlan`], and the plans are written as a
-//! stream of events ([`StreamWriter`]) or in one piece ([`whole`]); both carry the same text.
+//! A request becomes an [`CheckedRequest`], each of its choices a [`AnswerPlan`], and the plans are
+//! written as a stream of events ([`StreamWriter`]) or in one piece ([`whole`]); both carry the
+//! same text.
 
 mod ask;
 mod bodies;

@@ -26,7 +26,7 @@ const APART: usize = 1024;
 /// Room for the choices of one request in the number of a job.
 const CHOICE_BITS: u32 = 12;
 
-/// The engine and everybody who waits for it.
+/// The engine and all clients that wait for it.
 pub(crate) struct EngineDriver {
     engine: RefCell<SimEngine>,
     pub(crate) timer: Timer,
@@ -38,7 +38,7 @@ pub(crate) struct EngineDriver {
     metrics: Rc<RefCell<MockMetrics>>,
 }
 
-/// A job under way.
+/// A job in progress.
 struct Track {
     flow: Rc<ChoiceFeed>,
     choice: u32,
@@ -132,7 +132,7 @@ impl EngineDriver {
         let flow = Rc::new(ChoiceFeed::default());
         let mut ticket = Ticket { driver: Rc::clone(self), flow, jobs: Vec::new() };
         for order in orders {
-            // What is drawn for a request depends on its own number and on nobody else.
+            // Random draws of a request depend only on its own number.
             let id = number << CHOICE_BITS | u64::from(order.choice);
             let track = Track {
                 flow: Rc::clone(&ticket.flow),
@@ -289,7 +289,7 @@ pub(crate) struct Emission {
     pub(crate) new_tokens: u32,
     pub(crate) cached_tokens: u32,
     pub(crate) finished: bool,
-    /// Somebody was waiting for it.
+    /// A client was waiting for it.
     pub(crate) awaited: bool,
     /// How many in a row are like this one.
     events: u32,

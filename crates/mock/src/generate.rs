@@ -32,7 +32,7 @@ const BETWEEN_LOOKS: Nanos = Nanos::from_millis(250);
 /// A web page where an answer should be: what a proxy or a login page sends.
 const PAGE: &[u8] = b"<!DOCTYPE html><html><body><h1>It works</h1></body></html>";
 
-/// Something that is no status line.
+/// Bytes that are not a status line.
 const GARBAGE: &[u8] = b"\x16\x03garbage, not HTTP\r\n\r\n";
 
 /// One request for an answer.

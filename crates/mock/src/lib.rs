@@ -25,7 +25,7 @@ mod truth;
 
 pub use faults::{FaultError, MockFault};
 pub use metrics::MetricNames;
-pub use server::{Mock, ServeError, ServerTlsFiles};
+pub use server::{MockServer, ServeError, ServerTlsFiles};
 pub use settings::{MockSettings, SettingsError};
 pub use tally::MockTally;
 pub use trouble::PageTrouble;

@@ -21,7 +21,7 @@ pub(crate) struct MockConnection {
     pub(crate) number: u64,
     /// Requests that have begun on it.
     pub(crate) requests: Cell<u32>,
-    /// Requests under way.
+    /// Requests in flight.
     under_way: Cell<u32>,
     /// Since when it has had nothing to do.
     idle_since: Cell<Nanos>,
@@ -50,7 +50,7 @@ impl MockConnection {
     }
 
     /// Breaks the connection: the client gets a reset, and hyper an error. A stream of HTTP/2 is
-    /// reset by its own error, and its neighbours live on.
+    /// reset by its own error, and the others go on.
     pub(crate) fn reset(&self) {
         if self.is_shared.get() {
             return;
@@ -145,7 +145,7 @@ impl MockConnection {
     }
 }
 
-/// A request under way on a line.
+/// A request in flight on a connection.
 pub(crate) struct RequestInFlight(Rc<MockConnection>);
 
 impl RequestInFlight {

@@ -53,7 +53,7 @@ impl FromStr for MetricNames {
         let known = Self::NAMES.iter().find(|(_, name)| *name == text);
         known.map(|(dialect, _)| *dialect).ok_or_else(|| {
             let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
-            format!("`{text}` is not a dialect of metrics; they are {}", names.join(", "))
+            format!("`{text}` is not a metrics dialect; expected one of {}", names.join(", "))
         })
     }
 }

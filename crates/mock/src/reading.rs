@@ -15,7 +15,7 @@ const LIMIT: usize = 64 << 20;
 /// Largest sum of all bodies being read.
 const TOTAL_LIMIT: usize = 512 << 20;
 
-/// Bytes of a body that are read though nobody wants them, and how long they may take.
+/// Bytes of an unwanted body that are read and dropped, and how long that may take.
 const FORGOTTEN: usize = 1 << 20;
 const FORGETTING: Duration = Duration::from_millis(500);
 
@@ -58,21 +58,21 @@ pub(crate) async fn read(
     let coding = request.headers().get(header::CONTENT_ENCODING);
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         forget(request).await;
-        let message = "the body is compressed, which this server does not read";
+        let message = "compressed bodies are not supported";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(ApiRefusal { status, ..ApiRefusal::bad(message) });
     }
     let collecting = collect(request.into_body(), bodies);
     tokio::time::timeout(patience, collecting).await.unwrap_or_else(|_| {
-        let message = "the body did not come in time";
+        let message = "the body did not arrive in time";
         Err(ApiRefusal { status: StatusCode::REQUEST_TIMEOUT, ..ApiRefusal::bad(message) })
     })
 }
 
-/// Reads a body that nobody wants if it is short and on its way: a client may take an answer that
+/// Drains an unwanted body if it is short and on its way: a client may take an answer that
 /// overtakes its request for an error, over HTTP/2 above all. Says whether it came to its end.
 pub(crate) async fn forget(request: Request<Incoming>) -> bool {
-    // Who waits to be told to send it is told by the answer that nobody wants it.
+    // A client that waits for `100 Continue` learns from the answer not to send the body.
     let is_waiting = request.headers().contains_key(header::EXPECT);
     let mut body = request.into_body();
     if body.is_end_stream() || is_waiting {

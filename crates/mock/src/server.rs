@@ -30,7 +30,7 @@ use crate::tally::MockTally;
 /// retry.
 const BACKLOG: i32 = 4096;
 
-/// How often idle connections are looked for while they may be idle: so many times.
+/// How many times idle connections are looked for during the idle time.
 const SWEEPS: u64 = 12;
 
 /// And never more seldom than this: the list of connections is cleared with it.
@@ -39,7 +39,7 @@ const SWEEP_MOST: Nanos = Nanos::from_millis(5_000);
 /// How often idle connections are looked for while new ones are refused.
 const REFUSAL_SWEEP: Nanos = Nanos::from_millis(20);
 
-/// How long a client may go on sending what nobody wants.
+/// How long a client may go on sending an unwanted body.
 const LINGER: Nanos = Nanos::from_millis(2_000);
 
 /// How long to leave waiting connections alone when the process is out of descriptors.
@@ -90,7 +90,7 @@ impl ServeError {
 }
 
 /// A running server. Stops when dropped.
-pub struct Mock {
+pub struct MockServer {
     address: SocketAddr,
     tally: Arc<MockTally>,
     has_delays: bool,
@@ -98,7 +98,7 @@ pub struct Mock {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Mock {
+impl MockServer {
     /// Starts a server on `address` (port 0 picks one) on a thread of its own. What really happened
     /// to each request goes to `truth`, if anybody wants to know.
     pub fn start(
@@ -168,7 +168,7 @@ impl Mock {
     }
 }
 
-impl Drop for Mock {
+impl Drop for MockServer {
     fn drop(&mut self) {
         // A panic in the server has printed itself; nothing more can be done about it here.
         let _ = self.end();
@@ -308,7 +308,7 @@ impl ServerThread {
     }
 }
 
-/// A socket that has the address and refuses connections, so that nobody else can take it.
+/// A socket that has the address and refuses connections, so that no other process can take it.
 fn reserve(address: SocketAddr) -> io::Result<TcpListener> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

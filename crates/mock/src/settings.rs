@@ -19,7 +19,7 @@ pub struct MockSettings {
     pub profile: Profile,
     /// Seed of everything drawn.
     pub seed: u64,
-    /// Names of adapters that are served beside the model.
+    /// Names of adapters served in addition to the model.
     pub loras: Vec<String>,
     /// What goes wrong on purpose.
     pub faults: Vec<MockFault>,
@@ -86,8 +86,9 @@ impl MockSettings {
             let known = Profile::NAMES.join(", ");
             let near = goodput_model::closest(name, Profile::NAMES);
             let guess = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            let reason =
-                format!("{guess}The profiles are {known}; a file of your own ends in .toml");
+            let reason = format!(
+                "{guess}The profiles are {known}; the name of your profile file ends in .toml"
+            );
             return Err(wrong(reason));
         }
         let text = goodput_files::read_text(Path::new(name), MOST_TOML)
@@ -180,7 +181,7 @@ impl Default for MockSettings {
     }
 }
 
-/// The key is nobody's business.
+/// The API key must not show up in logs.
 impl fmt::Debug for MockSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
@@ -206,7 +207,7 @@ impl FromStr for MockSettings {
             .map(|part| {
                 part.split_once('=').ok_or_else(|| SettingsError {
                     part: part.to_owned(),
-                    reason: "a profile comes first, and only once".to_owned(),
+                    reason: "a profile comes first and only once".to_owned(),
                 })
             })
             .collect();

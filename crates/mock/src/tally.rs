@@ -51,7 +51,7 @@ impl MockTally {
         self.late_events.load(Relaxed)
     }
 
-    /// Records of the truth that were lost because nobody took them in time.
+    /// Truth records that were lost because they were not collected in time.
     pub fn lost_truth(&self) -> u64 {
         self.lost_truth.load(Relaxed)
     }

@@ -18,7 +18,7 @@ pub enum PageTrouble {
     Slow(Nanos),
     /// It is padded to so many bytes.
     Huge(u32),
-    /// Bytes that are no metrics.
+    /// Bytes that are not metrics.
     Garbage,
     /// A web page with status 200.
     Html,
@@ -40,12 +40,12 @@ impl FromStr for PageTrouble {
             ("slow", time) => value::positive_time(time).map(Self::Slow),
             ("reset", time) => value::positive_time(time).map(Self::Reset),
             ("huge", size) => value::size(size).map(Self::Huge),
-            _ => Err(format!("what can be wrong with the page is {FORMS}")),
+            _ => Err(format!("expected one of {FORMS}")),
         }
     }
 }
 
-/// A page that nobody can read, and some lines of which look as if one could.
+/// A page that cannot be parsed, with some lines that look valid.
 const GARBAGE: &str =
     "\u{1}\u{2}{{{\nvllm:num_requests_running{engine=\"0\nNaN NaN NaN NaN\n= 1\n{} 7\n";
 

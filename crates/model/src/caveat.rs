@@ -122,7 +122,7 @@ codes! {
     InputLength = "input_length",
     /// Other cache hits than asked for.
     CacheDiffers = "cache_differs",
-    /// Cache hits that nobody asked for.
+    /// Cache hits that the workload did not plan.
     CacheUnplanned = "cache_unplanned",
     /// The server does not say what it took from its cache.
     CacheUnseen = "cache_unseen",
@@ -206,7 +206,7 @@ codes! {
     ShadowShare = "shadow_share",
     /// Live requests that were chosen have no pair.
     ShadowDrops = "shadow_drops",
-    /// Neighbouring blocks of live traffic are alike.
+    /// Neighboring blocks of live traffic are alike.
     BlocksDepend = "blocks_depend",
     /// The candidate was not asked any more.
     ShadowEnded = "shadow_ended",

@@ -139,7 +139,7 @@ pub struct Chunk {
     pub bytes: u32,
     /// Which of the `n` answers it belongs to.
     pub choice: u32,
-    /// It shared its read with another chunk, so a gap of zero is no speed.
+    /// It shared its read with another chunk, so a gap of zero says nothing about speed.
     pub coalesced: bool,
     /// How long its last bytes had waited in the kernel when they were read, in microseconds; `at`
     /// is then the kernel's instant. `None`: the system did not say, and `at` is that of the read.
@@ -183,7 +183,7 @@ pub struct TokenCount {
     pub source: TokenSource,
 }
 
-/// What TCP did on a request's connection while it was under way.
+/// What TCP did on a request's connection while the request was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpFacts {
     /// Segments of ours that had to be sent again.
@@ -270,7 +270,7 @@ impl RequestRecord {
         good.unwrap_or(stamps.ended).max(self.scheduled)
     }
 
-    /// Whether it ended well.
+    /// Whether it completed.
     pub fn is_ok(&self) -> bool {
         self.exchange.failure.is_none()
     }

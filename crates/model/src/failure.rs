@@ -26,9 +26,9 @@ pub enum ErrorClass {
     Http(u16),
     /// A web page where an API answer was expected.
     Html,
-    /// A whole answer that is no JSON, or not of the API's shape.
+    /// A whole answer that is not JSON, or not of the API's shape.
     BadJson,
-    /// An event of the stream that is no JSON, or not of the API's shape.
+    /// A stream event that is not JSON, or not of the API's shape.
     BadEvent,
     /// An event larger than the limit.
     EventTooLarge,

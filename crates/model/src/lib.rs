@@ -51,8 +51,8 @@ pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
 pub use plain::{excerpt, plain};
 pub use plan::{
-    Api, Arrivals, ConnectionPolicy, GpuPlan, Header, Http, Keep, Load, LoadExtent, Measure, Mode,
-    ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
+    Api, ArrivalProcess, ConnectionPolicy, GpuPlan, Header, Http, Keep, Load, LoadExtent, Measure,
+    Mode, ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
 };
 pub use prometheus::{MetricsFormat, MetricsSheet, metrics_label};
 pub use reported::{

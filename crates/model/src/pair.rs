@@ -15,7 +15,7 @@ pub struct Likeness {
     pub lengths: [u32; 2],
 }
 
-/// What is known of a pair of requests beside what each server did.
+/// What is known of a pair of requests, apart from what each server did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairNote {
     /// Its number among the pairs, from 0: the index of both records.

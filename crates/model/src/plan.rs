@@ -73,7 +73,7 @@ impl Plan {
                 pin: false,
                 mode: Mode::Open {
                     rate: Rate::PerSecond(per_second),
-                    arrivals: Arrivals::Poisson,
+                    arrivals: ArrivalProcess::Poisson,
                     max_concurrency: None,
                 },
             },
@@ -251,7 +251,7 @@ pub enum Mode {
         /// Mean rate.
         rate: Rate,
         /// How arrivals spread around it.
-        arrivals: Arrivals,
+        arrivals: ArrivalProcess,
         /// Requests in flight at most: a bound that makes the loop `capped`.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_concurrency: Option<u32>,
@@ -261,7 +261,7 @@ pub enum Mode {
         /// How it changes.
         shape: LoadShape,
         /// How arrivals spread around it.
-        arrivals: Arrivals,
+        arrivals: ArrivalProcess,
         /// Requests in flight at most: a bound that makes the loop `capped`.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_concurrency: Option<u32>,
@@ -344,7 +344,7 @@ pub enum Rate {
 
 /// How the gaps between arrivals are distributed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Arrivals {
+pub enum ArrivalProcess {
     /// Exponential gaps: independent users.
     Poisson,
     /// Equal gaps.
@@ -358,7 +358,7 @@ pub enum Arrivals {
 pub enum LoadExtent {
     /// For so long.
     Time(Duration),
-    /// For so many requests.
+    /// For this many requests.
     Requests(u64),
     /// As much as turns out to differ from the rest, found after the run.
     Auto,
@@ -377,10 +377,10 @@ impl LoadExtent {
 pub struct Measure {
     /// Percentiles, each in (0, 100).
     pub percentiles: Vec<f64>,
-    /// Whether a server of known timing is asked beside the load.
+    /// Whether a server of known timing gets requests during the load.
     #[serde(default = "yes")]
     pub canary: bool,
-    /// Whether MLPerf's early-stopping estimate stands beside each percentile.
+    /// Whether each percentile also has MLPerf's early-stopping estimate.
     #[serde(default, skip_serializing_if = "is_no")]
     pub early_stopping: bool,
     /// Whether the log holds a hash of each body, which proves that several servers were sent the
@@ -435,13 +435,13 @@ impl Measure {
     }
 }
 
-/// What to look at on the server's side, beside the load.
+/// What to observe on the server's side during the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ObservePlan {
     /// Whether the server's pages of metrics are read.
     pub metrics: bool,
-    /// Where they are; empty is beside the target's API.
+    /// Where they are; empty means next to the target's API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics_urls: Vec<String>,
     /// How often they are read, and how long an answer may take.
@@ -481,7 +481,7 @@ pub enum GpuPlan {
     /// The driver of this machine, where the server runs here and there is one.
     #[default]
     Auto,
-    /// Nobody.
+    /// None.
     Off,
     /// The driver of this machine, wherever the server runs.
     Local,
@@ -544,7 +544,7 @@ impl fmt::Display for Rate {
     }
 }
 
-impl FromStr for Arrivals {
+impl FromStr for ArrivalProcess {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const EXPECTED: &str = "an arrival process: `poisson`, `constant` or `gamma:CV` with a \
@@ -560,7 +560,7 @@ impl FromStr for Arrivals {
     }
 }
 
-impl fmt::Display for Arrivals {
+impl fmt::Display for ArrivalProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Poisson => f.write_str("poisson"),
@@ -611,7 +611,7 @@ macro_rules! serde_as_text {
         }
     )*};
 }
-serde_as_text!(Rate, Arrivals, LoadExtent, LoadShape, Until);
+serde_as_text!(Rate, ArrivalProcess, LoadExtent, LoadShape, Until);
 
 mod duration_text {
     use super::{Deserialize, Duration};
@@ -704,7 +704,7 @@ mod tests {
                 pin: false,
                 mode: Mode::Open {
                     rate: Rate::PerSecond(0.1),
-                    arrivals: Arrivals::Gamma(1.5),
+                    arrivals: ArrivalProcess::Gamma(1.5),
                     max_concurrency: Some(4),
                 },
             },

@@ -1,7 +1,7 @@
 //! Seeded random streams and samplers, bit-exact on every machine and in every version.
 //!
-//! A [`RandomStream`] is addressed by (seed, domain, index): request *i* can be drawn without drawing
-//! the ones before it, so shards and replays agree. Samplers use [`libm`] rather than the
+//! A [`RandomStream`] is addressed by (seed, domain, index): request *i* can be drawn without
+//! drawing the ones before it, so shards and replays agree. Samplers use [`libm`] rather than the
 //! platform's mathematics, and golden values in the tests pin them.
 
 use rand_chacha::ChaCha8Rng;

@@ -1,4 +1,4 @@
-//! [`Reported`]: what a result file states, whoever wrote it, in one vocabulary and one set of
+//! [`Reported`]: what a result file of any tool states, in one vocabulary and one set of
 //! units (milliseconds, seconds, tokens). What the file does not state is `None`, never a guess.
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub struct Reported {
     pub warmup: ReportedWarmup,
     /// Requests that were to be sent.
     pub asked: Option<u64>,
-    /// Those that ended well.
+    /// Completed requests.
     pub ok: Option<u64>,
     /// Those that did not.
     pub failed: Option<u64>,
@@ -77,7 +77,7 @@ pub struct Reported {
     pub recounted_tokens: Option<u64>,
     /// Who counted the output tokens.
     pub token_source: Option<String>,
-    /// Requests that ended well, per second.
+    /// Completed requests per second.
     pub requests_per_s: Option<f64>,
     /// Output tokens per second.
     pub output_tokens_per_s: Option<f64>,
@@ -103,7 +103,7 @@ pub struct Reported {
     pub setup: ReportedSetup,
     /// What is wrong with the run by the tool's own word: cancelled, incomplete, warnings.
     pub remarks: Vec<String>,
-    /// Numbers in the file that are no numbers: NaN and the infinities.
+    /// Values in the file that are not finite: NaN and the infinities.
     pub not_finite: u64,
     /// What the file states twice and not alike, in words.
     #[serde(default)]
@@ -183,9 +183,9 @@ pub struct ReportedLoad {
     pub burstiness: Option<f64>,
     /// Users of a closed loop, or the cap of an open one.
     pub concurrency: Option<u64>,
-    /// Most requests under way at once, as measured.
+    /// Most requests in flight at once, as measured.
     pub peak_concurrency: Option<f64>,
-    /// Requests under way on average, as measured.
+    /// Mean number of requests in flight, as measured.
     #[serde(default)]
     pub mean_concurrency: Option<f64>,
 }

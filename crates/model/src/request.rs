@@ -33,7 +33,7 @@ pub struct SessionStep {
     /// Pause between the end of the step before and this one: think time, or a tool at work. The
     /// first step has none: it is due when the session arrives.
     pub after: Nanos,
-    /// At least one. The first carries the conversation on; the others fan out beside it from the
+    /// At least one. The first carries the conversation on; the others fan out from the
     /// same history, and the step ends when all of them have ended.
     pub requests: Vec<Request>,
     /// The answer that a data set holds for the first request.
@@ -178,7 +178,7 @@ impl Session {
 }
 
 impl Request {
-    /// A prompt of one user message, for checks beside the load.
+    /// A prompt of one user message, for checks outside of the load.
     pub fn prompt(text: &str, planned: Planned) -> Self {
         Self {
             messages: vec![Message::text(Role::User, text)],

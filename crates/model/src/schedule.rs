@@ -1,4 +1,5 @@
-//! *When*: the due instants of an open loop ([`ArrivalSequence`]) and the phases of a run ([`Timeline`]).
+//! *When*: the due instants of an open loop ([`ArrivalSequence`]) and the phases of a run
+//! ([`RunTimeline`]).
 //!
 //! Pure and seeded: no clock is read here. Instants are offsets from the run's epoch.
 
@@ -7,4 +8,4 @@ mod shaped;
 mod timeline;
 
 pub use arrivals::ArrivalSequence;
-pub use timeline::{PlacedSession, Timeline};
+pub use timeline::{PlacedSession, RunTimeline};

@@ -137,7 +137,8 @@ pub struct ServerReading {
     pub resets: u32,
     /// Lines that could not be read.
     pub malformed: u32,
-    /// Whether several servers answer here in turn: then there are no totals, as nobody knows whose.
+    /// Whether several servers answer here in turn. The page has no totals then, because any of
+    /// them may have counted.
     pub of_several: bool,
 }
 
@@ -214,10 +215,10 @@ pub struct GpuFacts {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemFacts {
-    /// Pages of metrics that were read beside the load.
+    /// Metrics pages that were scraped during the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricsSource>,
-    /// Who told of GPUs: `nvml`, or the URL of an exporter. Empty where nobody did.
+    /// Who told of GPUs: `nvml`, or the URL of an exporter. Empty where neither did.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_source: String,
     /// Why there is no word of GPUs though there might be.
@@ -258,7 +259,7 @@ impl SystemFacts {
 pub struct MetricsSource {
     /// URL without secrets.
     pub url: String,
-    /// Whose names it uses: `vllm`, `sglang`, the name of a map; empty where nobody knows them.
+    /// Whose names it uses: `vllm`, `sglang`, the name of a map; empty where the names are unknown.
     pub engine: String,
 }
 

@@ -93,7 +93,7 @@ pub struct ShardFacts {
     /// The name of the common start; none where shards were started by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<String>,
-    /// Its clocks beside those of rank 0, where they were compared.
+    /// Its clocks compared to those of rank 0, where that was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockOffset>,
 }

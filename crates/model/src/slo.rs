@@ -214,7 +214,7 @@ impl SloRelation {
 }
 
 impl SloLimit {
-    /// For a prompt of so many tokens.
+    /// For a prompt of this many tokens.
     pub fn at(self, prompt_tokens: u32) -> f64 {
         self.base + self.per_token * f64::from(prompt_tokens)
     }

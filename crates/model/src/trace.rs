@@ -26,7 +26,7 @@ impl Tracer {
     /// depend on the nonce: all runs of one plan trace the same, and a larger share traces those of
     /// a smaller one too.
     pub fn ids(&self, index: u64) -> Option<TraceIds> {
-        // A share that is no number traces nothing.
+        // A share that is not a number traces nothing.
         let is_traced = RandomStream::new(self.seed, Domain::Traced, index).unit() < self.share;
         if !is_traced {
             return None;

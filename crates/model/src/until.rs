@@ -61,7 +61,7 @@ const EXPECTED: &str = "a rule such as `p95 ttft ±10%` or `mean tpot +-5%`: a p
                         a metric (ttft, ttfa, tpot, max_gap, e2e, normalized_latency or \
                         request_tokens_per_s), and a width between 0.1% and 100%";
 
-/// Rules beyond these are of no use to anybody.
+/// Bounds of a sensible rule.
 const MOST: usize = 8;
 
 impl FromStr for Until {

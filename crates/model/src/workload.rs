@@ -129,7 +129,7 @@ pub enum CalibrationSource {
     Server,
     /// `usage.prompt_tokens` of small requests.
     Usage,
-    /// Nobody: one word is taken for one token.
+    /// Not calibrated: one word counts as one token.
     Estimate,
 }
 
@@ -165,7 +165,7 @@ pub struct ClassPlan {
     /// Conversations instead of single prompts; only with synthetic text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPlan>,
-    /// Images beside the text.
+    /// Images in addition to the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<ImagesPlan>,
     /// Constraints on answers.
@@ -426,7 +426,7 @@ pub struct ToolsPlan {
     pub delay: Delay,
     /// Tokens of a tool's result.
     pub result: LengthDistribution,
-    /// Requests beside the main one at each tool step: sub-agents.
+    /// Requests in addition to the main one at each tool step: sub-agents.
     #[serde(default)]
     pub fan_out: u32,
     /// Whether results go in messages of the role `tool` instead of `user`; not every chat template
@@ -435,7 +435,7 @@ pub struct ToolsPlan {
     pub tool_role: bool,
 }
 
-/// Images beside the text.
+/// Images in addition to the text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImagesPlan {

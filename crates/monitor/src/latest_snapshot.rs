@@ -1,4 +1,4 @@
-//! What is known of the runs under way, and a picture of the present instant made of it.
+//! What is known of the current runs, and the view of the present instant made from it.
 //!
 //! Workers are not touched. Counters are those of the engine; what a request says in the end is
 //! added up on the collector's thread; a few times a second the screen's thread looks at both.
@@ -33,7 +33,7 @@ struct BoardShown {
 
 #[derive(Debug, Default)]
 struct BoardState {
-    /// The run under way, or the last.
+    /// The current run, or the last one.
     run: Option<Arc<BoardRun>>,
     campaign: Option<CampaignView>,
     /// A title and what stands in the place of a run, where the traffic is not ours.

@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `view`, `panes`, `words` | a [`ScreenView`] as plain data, and [`draw`], which is pure: the same view gives the same screen |
-//! | `latest_snapshot`, `keys` | what is known of the runs under way ([`LatestSnapshot`]), made a view; what keys choose of it |
+//! | `latest_snapshot`, `keys` | what is known of the current runs ([`LatestSnapshot`]), made a view; what keys choose of it |
 //! | `progress`, `ticker` | the line of a run, and when and how lines are shown |
 //! | [`metrics`] | `--metrics-listen`: the runs of one use of a verb as Prometheus metrics |
 //! | [`traffic`] | the same for live traffic that passes a proxy, is recorded, or is tried on a candidate |

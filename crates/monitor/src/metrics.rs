@@ -1,7 +1,7 @@
 //! `--metrics-listen`: the runs of one use of a verb as Prometheus metrics, while they go on.
 //!
 //! Workers are not touched. Counters are those of the engine; what a request says in the end is
-//! added up on the collector's thread; pages are made on the thread of whoever asks.
+//! added up on the collector's thread; pages are made on the thread of the scraper's connection.
 
 mod bounds;
 mod page;
@@ -24,7 +24,7 @@ use page::RunSnapshot;
 pub use page::sheet;
 pub use tally::MetricsTally;
 
-/// Runs on the page at most, beyond those under way: a comparison has hundreds.
+/// Runs on the page at most, in addition to the current ones: a comparison has hundreds.
 const MOST_RUNS: usize = 16;
 
 /// How long a client may take for its question, and for the answer.
@@ -171,7 +171,7 @@ impl MetricsRun {
 }
 
 /// A run that is shown while it lasts. To be dropped as soon as its last answer is there: what
-/// follows, a profile that is written or answers that are judged, is no part of the run.
+/// follows, a profile that is written or answers that are judged, does not belong to the run.
 #[derive(Debug)]
 pub struct MeteredRun(Arc<MetricsRun>);
 

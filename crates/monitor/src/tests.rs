@@ -17,7 +17,7 @@ fn screen(view: &ScreenView, columns: u16, rows: u16) -> String {
     (0..rows).map(row).collect()
 }
 
-fn of(values: [f64; 5], n: u64) -> Percentiles {
+fn percentiles(values: [f64; 5], n: u64) -> Percentiles {
     let [p50, p90, p95, p99, max] = values.map(Some);
     Percentiles { n, p50, p90, p95, p99, max }
 }
@@ -25,8 +25,8 @@ fn of(values: [f64; 5], n: u64) -> Percentiles {
 fn run() -> LiveRunView {
     let latency = |name: &str, now: [f64; 5], so_far: [f64; 5]| LatencyView {
         name: name.to_owned(),
-        now: of(now, 200),
-        so_far: of(so_far, 1_240),
+        now: percentiles(now, 200),
+        so_far: percentiles(so_far, 1_240),
     };
     LiveRunView {
         phase: RunPhase::Measured,
@@ -57,10 +57,10 @@ fn run() -> LiveRunView {
         under_way: (0..60).map(|n| 10 + n % 20).collect(),
         errors: vec![("http_503".to_owned(), 8), ("timeout".to_owned(), 3)],
         client: ClientView {
-            slip: of([0.05, 0.1, 0.3, 1.2, 8.4], 1_240),
-            slip_now: of([0.05, 0.1, 0.3, 1.1, 2.5], 200),
-            lag: of([0.1, 0.2, 0.4, 2.1, 10.5], 4_000),
-            lag_now: of([0.1, 0.2, 0.4, 2.0, 3.0], 500),
+            slip: percentiles([0.05, 0.1, 0.3, 1.2, 8.4], 1_240),
+            slip_now: percentiles([0.05, 0.1, 0.3, 1.1, 2.5], 200),
+            lag: percentiles([0.1, 0.2, 0.4, 2.1, 10.5], 4_000),
+            lag_now: percentiles([0.1, 0.2, 0.4, 2.0, 3.0], 500),
             lost: 0,
         },
         server: Some(ServerView {
@@ -180,7 +180,7 @@ fn a_run_at_a_glance() {
 │ sent                19.8/s ││         p50    p95    p99    p50    p95    p99 │
 │ answered            19.1/s ││ TTFT   51.2   93.9    140   50.1   91.2    133 │
 │ in flight               31 ││ ITL    10.1   13.4   26.0   10.1   13.1   24.9 │
-│ ended well           1,229 ││ TPOT   10.1   10.4   11.0   10.1   10.4   11.2 │
+│ completed            1,229 ││ TPOT   10.1   10.4   11.0   10.1   10.4   11.2 │
 │ failed                  11 ││ E2E    1694   5167   9838   1700   5200   9900 │
 └────────────────────────────┘└────────────────────────────────────────────────┘
 ┌ output tokens/s of ended answers: 4812 now, 5130 at most ────────────────────┐
@@ -450,7 +450,7 @@ fn every_size_and_every_number() {
         odd.offered = OfferedView::PerSecond(value);
         odd.sent_per_s = Some(value);
         odd.latencies =
-            vec![LatencyView { now: of([value; 5], u64::MAX), ..LatencyView::default() }];
+            vec![LatencyView { now: percentiles([value; 5], u64::MAX), ..LatencyView::default() }];
         odd.tokens = vec![u64::MAX; 3];
         if let Some(server) = &mut odd.server {
             (server.kv, server.waiting) = (Some(value), Some(value));

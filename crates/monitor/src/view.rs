@@ -11,7 +11,7 @@ pub struct ScreenView {
     pub help: bool,
     /// Whether colors may be used.
     pub color: bool,
-    /// The run under way, or the last one.
+    /// The current run, or the last one.
     pub run: Option<LiveRunView>,
     /// What the run is a part of.
     pub campaign: Option<CampaignView>,
@@ -68,7 +68,7 @@ pub enum RunPhase {
     Cooldown,
     /// Everything was sent; answers are waited for.
     Drain,
-    /// The same because somebody stopped it.
+    /// The same, because the user stopped it.
     Stopping,
     /// It is over.
     Ended,
@@ -112,7 +112,7 @@ pub struct LiveRunView {
     pub elapsed_s: f64,
     /// Seconds of load, where the plan tells.
     pub total_s: Option<f64>,
-    /// Share of the load that is done, 0 to 1, where somebody can say.
+    /// Share of the load that is done, 0 to 1, where it is known.
     pub done: Option<f64>,
     /// Seconds to the end of the load, about.
     pub left_s: Option<f64>,
@@ -120,15 +120,15 @@ pub struct LiveRunView {
     pub offered: OfferedView,
     /// Requests sent per second, lately.
     pub sent_per_s: Option<f64>,
-    /// Requests that ended well per second, lately.
+    /// Completed requests per second, lately.
     pub ok_per_s: Option<f64>,
     /// Output tokens of ended answers per second, lately.
     pub tokens_per_s: Option<f64>,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
     /// Requests sent.
     pub sent: u64,
-    /// Requests that ended well.
+    /// Completed requests.
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
@@ -138,7 +138,7 @@ pub struct LiveRunView {
     pub latencies: Vec<LatencyView>,
     /// Output tokens of the answers that ended, second by second, the latest last.
     pub tokens: Vec<u64>,
-    /// Requests under way, second by second.
+    /// Requests in flight, second by second.
     pub under_way: Vec<u64>,
     /// Failures by class, the most frequent first.
     pub errors: Vec<(String, u64)>,
@@ -270,7 +270,7 @@ pub enum StatusColor {
     Good,
     /// It does not, or is worse.
     Bad,
-    /// Nobody can say.
+    /// Unknown.
     #[default]
     Open,
 }

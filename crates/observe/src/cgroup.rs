@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::{Nanos, Throttled};
 
-/// Processors' worth of time that this process's control groups allow; `None` is no limit.
+/// Processors' worth of time that this process's control groups allow; `None` means no limit.
 pub fn cpu_quota() -> Option<f64> {
     Some(CgroupLimit::find(Path::new("/proc"), Path::new("/sys/fs/cgroup"))?.quota)
 }

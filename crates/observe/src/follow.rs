@@ -1,4 +1,5 @@
-//! [`EndpointFollower`]: one endpoint, look after look, with totals that survive a restart of the server.
+//! [`EndpointFollower`]: one endpoint, look after look, with totals that survive a restart of the
+//! server.
 
 mod histogram;
 mod ledger;
@@ -42,7 +43,7 @@ struct PageFigure {
 /// The map's place, or the place of a dialect.
 type PlaceId = (Option<usize>, usize);
 
-/// What a look has come upon, beside figures.
+/// What a scrape found, apart from figures.
 #[derive(Debug, Default, Clone, Copy)]
 struct Troubles {
     resets: u32,
@@ -89,14 +90,14 @@ impl EndpointFollower {
             }
             values.extend(value.map(|value| (*signal, value)));
         }
-        // A page that says nothing is no beginning: the totals of the next would all be new.
+        // An empty page cannot be the first scrape: the totals of the next would all count as new.
         self.has_looked |= !values.is_empty();
         let of_several = self.servers.are_several(&index, troubles.resets > 0);
         values.retain(|signal, _| !of_several || signal.kind() == SignalKind::Gauge);
         ServerReading { values, resets: troubles.resets, malformed: troubles.malformed, of_several }
     }
 
-    /// Whose names the page uses; empty as long as nobody knows them.
+    /// Whose names the page uses; empty until they are known.
     pub fn engine(&self) -> &str {
         let known = || self.dialect.and_then(|dialect| DIALECTS.get(dialect));
         match &self.map {

@@ -214,7 +214,7 @@ mod tests {
         };
         assert_eq!((sample.threads, sample.steal), (vec![worker], Nanos::from_millis(80)));
         assert_eq!((sample.cpus, sample.idle), (2, Nanos::from_millis(500)));
-        // Beside hardware, a bridge counts its bytes again.
+        // A bridge counts the bytes of its hardware again.
         fs::create_dir_all(proc.path().join("class/net/eth0/device")).unwrap();
         fs::create_dir_all(proc.path().join("class/net/eth1")).unwrap();
         let network = HostSampler::at(proc.path(), proc.path()).sample().network;

@@ -115,7 +115,7 @@ mod tests {
             "vllm:num_requests_waiting 3\n",
             // Another gauge with a longer name.
             "tgi_batch_current_size_max 4\ntgi_queue_size 9\n",
-            // Not numbers of requests: an empty engine beside it proves nothing.
+            // Not numbers of requests: an empty engine next to it proves nothing.
             "tgi_batch_current_size NaN\ntgi_queue_size 0\n",
             "tgi_batch_current_size 0\ntgi_queue_size{a=\"1\"} 0\ntgi_queue_size{a=\"2\"} NaN\n",
             "tgi_batch_current_size +Inf\ntgi_queue_size 0\n",

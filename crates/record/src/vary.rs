@@ -7,7 +7,7 @@ pub use values::{Vary, configurations};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use goodput_model::{Arrivals, LengthDistribution, Mode, Plan, Rate, SourcePlan};
+use goodput_model::{ArrivalProcess, LengthDistribution, Mode, Plan, Rate, SourcePlan};
 use serde::Deserialize;
 use toml::Value;
 
@@ -152,10 +152,10 @@ fn at_rate(mode: &Mode, rate: Rate) -> Mode {
             Mode::Open { rate, arrivals, max_concurrency }
         }
         Mode::Replay { max_concurrency, .. } => {
-            Mode::Open { rate, arrivals: Arrivals::Poisson, max_concurrency }
+            Mode::Open { rate, arrivals: ArrivalProcess::Poisson, max_concurrency }
         }
         Mode::Closed { .. } => {
-            Mode::Open { rate, arrivals: Arrivals::Poisson, max_concurrency: None }
+            Mode::Open { rate, arrivals: ArrivalProcess::Poisson, max_concurrency: None }
         }
     }
 }

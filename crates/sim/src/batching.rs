@@ -1,7 +1,7 @@
 //! Continuous batching: the events of an engine made of one or more workers.
 //!
 //! A request spends a fixed time in the frontend, waits in arrival order, and is computed in steps.
-//! A step that is under way is not changed: who arrives during it waits for the next. At its end
+//! A running step is not changed: a request that arrives during it waits for the next. At its end
 //! every sequence whose tokens are all computed gives its next token or tokens.
 //!
 //! With prefill workers of their own, a request is prefilled on the one with the fewest requests,

@@ -45,7 +45,7 @@ impl SimEngine {
     }
 
     /// The client left: the request's place and blocks are free at once, and nothing more comes of
-    /// it. A step under way still takes its time.
+    /// it. A running step still takes its time.
     pub fn cancel(&mut self, id: u64) {
         each!(&mut self.0, engine => engine.cancel(id));
     }
@@ -62,7 +62,7 @@ impl SimEngine {
     }
 
     /// The whole engine stands still for `length` from `from`, to which the caller has advanced:
-    /// what is under way ends later by that, and nothing begins before it is over.
+    /// a running step ends later by that, and nothing begins before it is over.
     pub fn hold(&mut self, from: Nanos, length: Nanos) {
         each!(&mut self.0, engine => engine.hold(from, length));
     }

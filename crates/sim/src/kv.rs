@@ -1,7 +1,7 @@
 //! The paged KV cache: blocks with reference counts, found again by what is in them.
 //!
 //! A full block's hash is a chain over its parent's hash and its own tokens, so equal hashes mean
-//! equal prefixes. A block that nobody holds stays findable until it is taken for something else,
+//! equal prefixes. A block without a holder stays findable until it is taken for something else,
 //! the longest unused first; a sequence gives its blocks back from the last to the first, so the
 //! end of a prefix goes before its beginning.
 
@@ -45,7 +45,7 @@ impl Hasher for Mixed {
 #[derive(Clone, Copy)]
 struct KvBlock {
     refs: u32,
-    /// Neighbours in the free list while nobody holds it.
+    /// Neighbors in the free list while it has no holder.
     previous: u32,
     next: u32,
     hash: Option<u64>,
@@ -94,7 +94,7 @@ impl KvPool {
     }
 
     /// Blocks of these hashes that are there, from the first on without a gap; and how many of
-    /// them nobody holds.
+    /// them have no holder.
     pub(crate) fn find(&self, hashes: &[u64], found: &mut Vec<u32>) -> u32 {
         let mut idle = 0;
         for hash in hashes {

@@ -1,10 +1,10 @@
 //! *The engine model*: what a serving engine does, with time as a parameter.
 //!
 //! An [`SimEngine`] is told what arrives and when ([`SimEngine::submit`]), says when it next has
-//! something to do ([`SimEngine::next`]), and gives the tokens that are due ([`SimEngine::advance`]). It
-//! knows no clock and does no I/O: a server drives it along the real clock, [`simulate`] as fast as
-//! the processor goes. Everything random is a function of the seed and the request's number, so a
-//! run can be repeated exactly.
+//! something to do ([`SimEngine::next`]), and gives the tokens that are due
+//! ([`SimEngine::advance`]). It knows no clock and does no I/O: a server drives it along the real
+//! clock, [`simulate`] as fast as the processor goes. Everything random is a function of the seed
+//! and the request's number, so a run can be repeated exactly.
 //!
 //! There are two models. *Delays* has no batching: a request waits for one of some slots, then each
 //! token comes after a drawn time. *Batching* is iteration-level continuous batching over a paged

@@ -135,7 +135,7 @@ fn who_leaves_frees_place_and_blocks_at_once() {
     let gauges = engine.gauges();
     assert_eq!((gauges.running, gauges.waiting, gauges.kv_blocks_used), (0, 1, 0));
     let out = drain(&mut engine);
-    // The step under way ends at 21, then the third has the engine to itself.
+    // The current step ends at 21, then the third has the engine to itself.
     assert_eq!(out.iter().map(|o| (o.id, o.at)).collect::<Vec<_>>(), [(3, ms(32))]);
     // In the frontend, and alone in a step.
     let mut engine = common::engine(&small(&[("frontend", "5ms")]));
@@ -328,7 +328,7 @@ fn context_costs_time() {
     let mut engine = engine(&profile);
     submit(&mut engine, 0, 1, 250, 3);
     // Chunks of 100, 100 and 50 attend to 250² / 2 pairs in all, whatever the chunks: 31.25 ms
-    // beside three steps and 25 ms; then 251 and 252 KV tokens are read.
+    // in addition to three steps and 25 ms; then 251 and 252 KV tokens are read.
     let out = drain(&mut engine);
     assert_eq!(instants(&out, 1), [86.25, 96.501, 106.753]);
 }

@@ -98,7 +98,7 @@ fn a_small_cache_forgets_the_longest_unused() {
         let mut engine = engine(&small(&[("kv_blocks", "10")]));
         cached(&in_turn(&mut engine, jobs(order)))
     };
-    // Two fit beside each other; a prompt of 4 whole blocks finds 3.
+    // Two fit next to each other; a prompt of 4 whole blocks finds 3.
     assert_eq!(hits(&[1, 2, 1, 2]), [0, 0, 12, 12]);
     // The third pushes out the first: the free list is 1's five blocks, then 2's.
     assert_eq!(hits(&[1, 2, 3, 1]), [0, 0, 0, 0]);

@@ -195,7 +195,7 @@ fn little_memory_means_preemptions_and_all_finish_all_the_same() {
     assert!(gauges.preemptions > 10, "{}", gauges.preemptions);
     assert_eq!(outcomes.iter().map(|o| u64::from(o.preemptions)).sum::<u64>(), gauges.preemptions);
     assert!(outcomes.iter().all(|o| o.output_tokens == 30 && o.finished.is_some()));
-    // In order of arrival, as nobody overtakes.
+    // In order of arrival: no request overtakes another.
     assert!(outcomes.windows(2).all(|pair| pair[0].admitted <= pair[1].admitted));
 }
 

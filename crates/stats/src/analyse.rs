@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    AnswerJudgement, Arrivals, HealthSample as Seen, MetricName, Mode, Nanos, Phase, Plan, Rate,
-    RequestRecord, Slo, TokenSource, Verdict,
+    AnswerJudgement, ArrivalProcess, HealthSample as Seen, MetricName, Mode, Nanos, Phase, Plan,
+    Rate, RequestRecord, Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -483,7 +483,7 @@ fn poisson_rate(plan: &Plan) -> Option<f64> {
     match plan.load.mode {
         Mode::Open {
             rate: Rate::PerSecond(rate),
-            arrivals: Arrivals::Poisson,
+            arrivals: ArrivalProcess::Poisson,
             max_concurrency: None,
         } => Some(rate),
         _ => None,

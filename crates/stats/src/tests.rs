@@ -14,7 +14,7 @@ mod workload;
 use std::time::Duration;
 
 use goodput_model::{
-    AnswerJudgement, Arrivals, Chunk, ConnectionPolicy, ErrorClass, Failure, FailureStage,
+    AnswerJudgement, ArrivalProcess, Chunk, ConnectionPolicy, ErrorClass, Failure, FailureStage,
     LengthDistribution, LoadExtent, Measure, Mode, Nanos, Phase, Plan, Planned, Rate,
     RequestRecord, Severity, Stamps, TokenCount, TokenSource, Verdict,
 };
@@ -31,7 +31,7 @@ pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: Loa
     let mut plan = goodput_testkit::plan();
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
-        arrivals: Arrivals::Constant,
+        arrivals: ArrivalProcess::Constant,
         max_concurrency: None,
     };
     plan.load.duration = duration.map(Duration::from_secs);

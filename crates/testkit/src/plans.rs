@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_model::{
-    Api, Arrivals, ClassPlan, ConnectionPolicy, Http, LengthDistribution, Load, LoadExtent,
+    Api, ArrivalProcess, ClassPlan, ConnectionPolicy, Http, LengthDistribution, Load, LoadExtent,
     Measure, Mode, ObservePlan, Plan, Rate, Target, WorkloadPlan,
 };
 
@@ -25,7 +25,7 @@ pub fn plan() -> Plan {
             pin: false,
             mode: Mode::Open {
                 rate: Rate::PerSecond(10.0),
-                arrivals: Arrivals::Poisson,
+                arrivals: ArrivalProcess::Poisson,
                 max_concurrency: None,
             },
         },

@@ -213,7 +213,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerEr
         why: excerpt(why),
     };
     if bytes.starts_with(b"version https://git-lfs") {
-        return Err(malformed(1, "a pointer of Git LFS, not the file itself"));
+        return Err(malformed(1, "a Git LFS pointer, not the file itself"));
     }
     let parsed = guarded(|| serde_json::from_slice::<tokenizers::Tokenizer>(bytes));
     let parsed = parsed.map_err(|why| malformed(1, &why))?;

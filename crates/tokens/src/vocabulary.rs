@@ -72,10 +72,10 @@ fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
         };
         let (token, rank) = pair(line).map_err(wrong)?;
         if !used.insert(rank) {
-            return Err(wrong("a rank for the second time"));
+            return Err(wrong("duplicate rank"));
         }
         if ranks.insert(token, rank).is_some() {
-            return Err(wrong("a token for the second time"));
+            return Err(wrong("duplicate token"));
         }
     }
     // Every text can be spelt in bytes only if each of them is a token.
@@ -86,9 +86,9 @@ fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
 }
 
 fn pair(line: &[u8]) -> Result<(Vec<u8>, u32), &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "bytes that are no text")?;
+    let text = std::str::from_utf8(line).map_err(|_| "bytes that are not text")?;
     let (token, rank) = text.split_once(' ').ok_or("no rank")?;
-    let token = STANDARD.decode(token).map_err(|_| "no base64")?;
+    let token = STANDARD.decode(token).map_err(|_| "invalid base64")?;
     let rank = rank.trim().parse::<u32>().map_err(|_| "no rank")?;
     // The library marks what cannot be merged by the highest rank.
     if token.is_empty() || rank == u32::MAX {

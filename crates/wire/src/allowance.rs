@@ -32,7 +32,7 @@ const UNCOUNTED: u64 = 64 << 10;
 /// What one answer may amount to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// What was asked for; `None` where there was no limit.
+    /// The token limit of the request; `None` without one.
     tokens: Option<u32>,
     answers: u32,
 }
@@ -45,7 +45,7 @@ impl Default for AnswerLimits {
 }
 
 impl AnswerLimits {
-    /// For so many answers of at most so many tokens each.
+    /// For `answers` answers of at most `tokens` tokens each.
     pub fn new(tokens: Option<u32>, answers: u32) -> Self {
         Self { tokens, answers: answers.max(1) }
     }
@@ -88,7 +88,7 @@ impl AnswerLimits {
     }
 }
 
-/// The memory of all answers under way. Clones share it.
+/// The memory of all answers in flight. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerMemory {
     held: Arc<AtomicU64>,
@@ -125,10 +125,10 @@ pub(crate) struct AnswerMemoryShare {
 }
 
 impl AnswerMemoryShare {
-    /// The answer has come to hold so many bytes beside what the exchange keeps.
-    pub(crate) fn hold(&mut self, beside: usize, exchange: &Exchange) -> Result<(), AnswerError> {
+    /// The answer now holds this many bytes in addition to what the exchange keeps.
+    pub(crate) fn hold(&mut self, extra: usize, exchange: &Exchange) -> Result<(), AnswerError> {
         let text = exchange.text.as_ref().map_or(0, String::capacity);
-        let bytes = (beside + text + exchange.chunks.capacity() * size_of::<Chunk>()) as u64;
+        let bytes = (extra + text + exchange.chunks.capacity() * size_of::<Chunk>()) as u64;
         let more = bytes.saturating_sub(self.held);
         if more <= UNCOUNTED {
             return Ok(());
@@ -138,7 +138,7 @@ impl AnswerMemoryShare {
             return Ok(());
         }
         let limit = self.memory.limit >> 20;
-        let message = format!("the answers under way hold more than {limit} MiB of memory");
+        let message = format!("the answers in flight hold more than {limit} MiB of memory");
         Err(AnswerError::new(ErrorClass::AnswerTooLarge, message))
     }
 }
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(other.hold(64 << 10, &nothing), Ok(()), "small ones are not counted");
         let fault = other.hold(400 << 10, &nothing).unwrap_err();
         assert_eq!(fault.class, ErrorClass::AnswerTooLarge);
-        assert_eq!(fault.message, "the answers under way hold more than 1 MiB of memory");
+        assert_eq!(fault.message, "the answers in flight hold more than 1 MiB of memory");
         drop((one, other));
         assert_eq!(memory.share().hold(1 << 20, &nothing), Ok(()));
     }

@@ -73,7 +73,7 @@ struct AnswerState {
     keep_text: bool,
     most_chunks: usize,
     most_text: usize,
-    /// More than this is a fault; whoever passes an answer on leaves that to others.
+    /// More than this is an error; the proxy leaves that to the client.
     allowance: Option<AnswerLimits>,
     events: u64,
     /// Bytes of text so far, kept or not.
@@ -135,7 +135,7 @@ impl AnswerReader {
         self.state.done
     }
 
-    /// Bytes that are held beside the exchange.
+    /// Bytes that are held in addition to the exchange.
     pub(crate) fn held(&self) -> usize {
         self.sse.held()
     }
@@ -389,7 +389,7 @@ impl AnswerState {
         self.count(exchange);
         if self.answers.is_empty() || self.answers.iter().any(|answer| !answer.finished) {
             let message = if self.done {
-                "the stream said [DONE] without a finish reason"
+                "the stream sent [DONE] without a finish reason"
             } else {
                 "the answer ended without a finish reason"
             };
@@ -419,7 +419,7 @@ impl AnswerState {
         if let Some(usage) = usage {
             let count = |n: u32| TokenCount { n, source: TokenSource::Usage };
             exchange.input_tokens = usage.prompt_tokens.0.map(count);
-            // Zero beside text is no count.
+            // Zero with text does not count as a count.
             let said = usage.completion_tokens.0.filter(|n| *n > 0 || exchange.chunks.is_empty());
             exchange.output_tokens = said.map(count);
             let details = usage.prompt_tokens_details.0.unwrap_or_default();
@@ -474,8 +474,32 @@ fn cut(reason: &str) -> String {
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets
 /// are removed before the message is cut to its final length.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    if let Some(page) = web_page(bytes) {
+        return page;
+    }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_AT)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A web page as its title only: its source says nothing to a user. `None` for other text.
+fn web_page(bytes: &[u8]) -> Option<String> {
+    let bytes = bytes.trim_ascii_start();
+    let begins = |tag: &str| {
+        bytes.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()))
+    };
+    if !begins("<!doctype html") && !begins("<html") {
+        return None;
+    }
+    // ASCII lower case keeps byte positions.
+    let text = String::from_utf8_lossy(bytes);
+    let lower = text.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|at| {
+        let from = at + "<title>".len();
+        text.get(from..from + lower.get(from..)?.find("</title>")?)
+    });
+    let title: String = title.unwrap_or_default().chars().take(LOOKED_AT).collect();
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(if title.is_empty() { "a web page".to_owned() } else { format!("web page `{title}`") })
 }
 
 /// The failure of who answered, but not with what was asked for.

@@ -33,7 +33,7 @@ pub struct RequestFormat {
 /// An `--extra-body` that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("the extra body is not JSON: {0}")]
     NotJson(String),
     /// It is JSON, but no object.
@@ -167,7 +167,7 @@ impl RequestFormat {
         let number = |json: &String| json.parse().ok();
         let mut limits = LIMITS.into_iter().filter_map(said).peekable();
         let tokens = match limits.peek() {
-            // Where it cannot be read it is no limit that we know.
+            // Where it cannot be parsed, the limit is unknown.
             Some(_) => limits.map(number).max().flatten(),
             None => request.planned.output_tokens,
         };

@@ -181,7 +181,9 @@ impl Client {
             return Err(refusal(connection, head).await);
         }
         if let Some(coding) = head.content_encoding {
-            let message = format!("the answer is compressed ({coding}), which nobody asked for");
+            let message = format!(
+                "the answer is compressed ({coding}), although the request did not allow it"
+            );
             let stage = exchange.stamps.stage();
             return Err(Failure { class: ErrorClass::BadHttp, stage, message });
         }
@@ -201,9 +203,9 @@ impl Client {
         self.ask(Method::GET, &path, Bytes::new()).await
     }
 
-    /// Asks something beside the load: status and body. A connection that was kept may have been
-    /// closed meanwhile; then a new one is tried. The body is foreign text as it came: whoever keeps
-    /// words of it scrubs them.
+    /// Sends a request outside of the load, and returns status and body. A kept connection may have
+    /// been closed meanwhile; then a new one is tried. The body is foreign text as it came: a
+    /// caller that keeps words of it scrubs them.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -335,7 +337,7 @@ fn failed(fault: AnswerError, exchange: &Exchange) -> Failure {
     Failure { class: fault.class, stage: exchange.stamps.stage(), message: fault.message }
 }
 
-/// A status that is no success, with what the server says about it.
+/// A status other than success, with the server's message.
 async fn refusal(connection: &mut HttpConnection, head: AnswerHead) -> Failure {
     // What it says about it may never come; the status is known.
     let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;

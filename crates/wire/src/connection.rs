@@ -331,7 +331,7 @@ pub(crate) struct Waits {
     pub(crate) last: Duration,
 }
 
-/// Those where nobody says how long it may take.
+/// Requests without a time limit.
 pub(crate) const WAITS: Waits =
     Waits { each: Duration::from_secs(5), last: Duration::from_secs(5) };
 

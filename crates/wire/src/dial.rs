@@ -45,7 +45,7 @@ impl Dialer {
         Ok(Self { shared: Arc::new(ResolvedAddresses { host, port, addresses, tls }) })
     }
 
-    /// A new connection, with the steps of opening it and what its socket sees. Whoever asks gives up
+    /// A new connection, with the steps of opening it and what its socket sees. The caller gives up
     /// after `limit`: an address that has others behind it gets its share of that.
     pub async fn open(&self, limit: Duration) -> Result<(Socket, SocketWatch, Connect), Failure> {
         let addresses = self.addresses();
@@ -104,7 +104,7 @@ mod tests {
         let bind = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (deaf, live) = (bind(), bind());
         let [deaf_at, live_at] = [&deaf, &live].map(|one| one.local_addr().unwrap());
-        // A queue that is full: whoever comes next is not answered.
+        // The queue is full: the next connection is not answered.
         listen(&deaf, Backlog::new(0).unwrap()).unwrap();
         let _queued = TcpStream::connect(deaf_at).unwrap();
         let url = format!("http://{live_at}").parse().unwrap();

@@ -52,7 +52,7 @@ pub enum DownloadError {
         failure: Failure,
     },
     /// The server was silent for too long.
-    #[error("{url}: nothing came for {} s", waited.as_secs())]
+    #[error("{url}: no data for {} s", waited.as_secs())]
     Silent {
         /// From where.
         url: String,
@@ -86,7 +86,7 @@ pub enum DownloadError {
         limit: u64,
     },
     /// It came, but could not be written.
-    #[error("cannot write what came from {url}: {error}")]
+    #[error("cannot write the download from {url}: {error}")]
     Write {
         /// From where.
         url: String,
@@ -172,8 +172,9 @@ impl DownloadUrl {
         limit: u64,
     ) -> Result<u64, DownloadError> {
         if let Some(coding) = &head.content_encoding {
-            let trouble =
-                TransportError::bad(&format!("compressed ({coding}), which nobody asked for"));
+            let trouble = TransportError::bad(&format!(
+                "compressed ({coding}), although the request did not allow it"
+            ));
             return Err(self.failed(trouble.at(FailureStage::Stream)));
         }
         let mut length = 0;

@@ -98,18 +98,18 @@ impl FromStr for BaseUrl {
         let example = || "a target looks like http://localhost:8000 or mock".to_owned();
         let Some((scheme, _)) = text.split_once("://") else {
             let guess = format!("write http://{} if that is the server", without_secrets(text));
-            return Err(wrong("it has no http:// or https://", guess));
+            return Err(wrong("it does not begin with http:// or https://", guess));
         };
         let uri: Uri = text.parse().map_err(|e| wrong(&format!("{e}"), example()))?;
         let is_https = match scheme {
             "http" => false,
             "https" => true,
-            _ => return Err(wrong("only http and https are spoken", example())),
+            _ => return Err(wrong("only http and https are supported", example())),
         };
         let authority = uri.authority().ok_or_else(|| wrong("it names no host", example()))?;
         if authority.as_str().contains('@') {
             let hint = "pass credentials with --api-key-env or --header".to_owned();
-            return Err(wrong("it holds credentials", hint));
+            return Err(wrong("it contains credentials", hint));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
@@ -293,7 +293,7 @@ impl FromStr for SessionHeader {
     fn from_str(name: &str) -> Result<Self, EndpointError> {
         let parsed = header_name(name)?;
         if [header::HOST, header::AUTHORIZATION, REQUEST_ID, TRACEPARENT].contains(&parsed) {
-            let reason = "it says something else in every request".to_owned();
+            let reason = "goodput sets it in every request".to_owned();
             return Err(EndpointError::Header { name: name.to_owned(), reason });
         }
         Ok(Self(parsed))
@@ -435,7 +435,7 @@ fn header_name(name: &str) -> Result<HeaderName, EndpointError> {
     let refused = |reason: String| EndpointError::Header { name: name.to_owned(), reason };
     let parsed = HeaderName::from_str(name).map_err(|error| refused(error.to_string()))?;
     if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&parsed) {
-        return Err(refused("it belongs to the connection".to_owned()));
+        return Err(refused("goodput sets it for the connection".to_owned()));
     }
     Ok(parsed)
 }

@@ -1,4 +1,4 @@
-//! What servers offer beside OpenAI's API.
+//! Endpoints that servers offer in addition to OpenAI's API.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub async fn metrics_page(
     endpoint: &Arc<Endpoint>,
     limit: Duration,
 ) -> Result<Option<String>, PageError> {
-    match PagePlace::beside(endpoint, "metrics").reader().read(limit).await {
+    match PagePlace::next_to(endpoint, "metrics").reader().read(limit).await {
         Ok(page) => Ok(Some(page.text)),
         Err(error) if error.is_absence() => Ok(None),
         Err(error) => Err(error),

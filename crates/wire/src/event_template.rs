@@ -27,7 +27,7 @@ impl EventTemplate {
         let text =
             data.strip_prefix(self.before.as_slice())?.strip_suffix(self.behind.as_slice())?;
         // Quotes and backslashes would end the text or change its length, control characters and
-        // broken UTF-8 are no JSON, and no text at all means something else.
+        // broken UTF-8 are not JSON, and no text at all means something else.
         let is_plain = !self.before.is_empty()
             && !text.is_empty()
             && text.iter().all(|byte| *byte >= b' ' && *byte != b'"' && *byte != b'\\')

@@ -1,4 +1,4 @@
-//! Small JSON pages beside the API, on which servers say what they are.
+//! Small JSON pages next to the API, on which servers state what they are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,12 +75,12 @@ pub async fn facts_pages(endpoint: &Arc<Endpoint>) -> Vec<FactsPage> {
     pages.into_iter().map(|(_, page)| page).collect()
 }
 
-/// Where a page is: the list of models below the version segment, the others beside it.
+/// Where a page is: the list of models below the version segment, the others next to it.
 fn path(endpoint: &Endpoint, route: &str) -> String {
     let (name, query) = route.split_once('?').unwrap_or((route, ""));
     let route = endpoint.url.route(name);
-    let beside = (name != "models").then(|| places(&route).into_iter().next()).flatten();
-    let path = beside.unwrap_or(route);
+    let sibling = (name != "models").then(|| places(&route).into_iter().next()).flatten();
+    let path = sibling.unwrap_or(route);
     match query {
         "" => path,
         query if path.contains('?') => format!("{path}&{query}"),

@@ -25,9 +25,20 @@ pub(crate) fn connecting(error: &io::Error) -> Failure {
     Failure { class, stage: FailureStage::Connect, message: error.to_string() }
 }
 
-/// A TLS handshake that failed.
+/// A TLS handshake that failed, with what the user can do about it.
 pub(crate) fn handshaking(error: &io::Error) -> Failure {
-    Failure { class: ErrorClass::Tls, stage: FailureStage::Connect, message: error.to_string() }
+    let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let message = match of_tls {
+        // The first bytes of the peer are not a TLS record: almost always an HTTP/1.1 status line.
+        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+            "this port speaks plain http: use http:// in the URL".to_owned()
+        }
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            format!("{error}; trust it with --cacert FILE, or skip the check with --insecure")
+        }
+        _ => error.to_string(),
+    };
+    Failure { class: ErrorClass::Tls, stage: FailureStage::Connect, message }
 }
 
 /// A failure of HTTP/2, before or after the answer began. Other than a broken connection it is a
@@ -77,6 +88,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failed_handshake_says_what_to_do() {
+        let message = |error: rustls::Error| handshaking(&io::Error::other(error)).message;
+        let plain = rustls::InvalidMessage::InvalidContentType;
+        assert_eq!(message(plain.into()), "this port speaks plain http: use http:// in the URL");
+        let untrusted = message(rustls::CertificateError::UnknownIssuer.into());
+        assert!(untrusted.contains("UnknownIssuer"), "{untrusted}");
+        assert!(untrusted.contains("--cacert FILE"), "{untrusted}");
+        assert!(untrusted.contains("--insecure"), "{untrusted}");
+    }
+
+    #[test]
     fn what_is_detected_is_a_broken_protocol() {
         assert!(is_violation("connection error detected: frame with invalid size"));
         assert!(is_violation("stream error detected: unspecific protocol error detected"));
@@ -85,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_stream_is_no_dead_connection() {
+    fn a_reset_stream_does_not_end_the_connection() {
         let resets = [
             "stream error received: unexpected internal error encountered",
             "stream error received: stream no longer needed",

@@ -42,15 +42,15 @@ impl BodyFraming {
         for header in response.headers.iter() {
             let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
             if header.name.eq_ignore_ascii_case("content-length") {
-                let said = digits(header.value.trim_ascii()).ok_or("a bad content-length")?;
+                let said = digits(header.value.trim_ascii()).ok_or("invalid content-length")?;
                 if length.replace(said).is_some_and(|earlier| earlier != said) {
-                    return Err("two lengths for one answer");
+                    return Err("two different lengths for one response");
                 }
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
                 // Nothing else was asked for, and nothing else is understood.
                 let is_other = |coding: &str| !matches!(coding, "" | "chunked" | "identity");
                 if value.split(',').map(str::trim).any(is_other) {
-                    return Err("a transfer coding that was not asked for");
+                    return Err("an unexpected transfer coding");
                 }
                 is_chunked = value.trim_end().ends_with("chunked");
             } else if header.name.eq_ignore_ascii_case("connection") {
@@ -107,7 +107,7 @@ impl BodyFraming {
                 Self::ChunkEnd => match rest {
                     [b'\r', b'\n', ..] => Some((2, Self::ChunkSize)),
                     [] | [b'\r'] => None,
-                    _ => return Err("a chunk is longer than it says"),
+                    _ => return Err("a chunk is longer than its size line says"),
                 },
                 Self::ChunkSize => chunk_size(rest)?.map(|(line, size)| {
                     (line, if size == 0 { Self::Trailers } else { Self::ChunkData(size) })
@@ -126,7 +126,7 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
-/// Longest line before a chunk: its size, and extensions that nobody needs.
+/// Longest line before a chunk: its size, and extensions, which are ignored.
 const LINE_LIMIT: usize = 4 << 10;
 
 /// The length of the line before a chunk, and the size that it says; none while it is not whole.
@@ -160,7 +160,7 @@ fn unusual_chunk_size(rest: &[u8]) -> Result<Option<(usize, u64)>, &'static str>
         }
         httparse::Status::Partial => return Ok(None),
     };
-    // Within an extension the parser takes every byte; to somebody else this one ends the line.
+    // Within an extension the parser takes every byte; to other parsers this one ends the line.
     if rest[..line - 1].contains(&b'\n') {
         return Err("a chunk without a size");
     }

@@ -105,7 +105,7 @@ impl Http1Connection {
             return false;
         }
         self.turn = ReadBudget::default();
-        // Anything to read now is an end, or bytes that nobody asked for.
+        // Anything to read now is the end, or unexpected bytes.
         self.poll_read(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
@@ -147,7 +147,7 @@ impl Http1Connection {
             if self.unread.end == self.buffer.len() {
                 if self.buffer.len() >= HEAD_LIMIT {
                     return Poll::Ready(Err(TransportError::bad(
-                        "the head of the answer is too large",
+                        "the response headers are too large",
                     )));
                 }
                 self.buffer.resize(self.buffer.len() * 2, 0);

@@ -1,4 +1,5 @@
-//! [`Inflow`]: answers of HTTP/1.1 as their bytes come, taken apart for somebody who passes them on.
+//! [`Inflow`]: answers of HTTP/1.1 as their bytes come, taken apart for a proxy that passes them
+//! on.
 //!
 //! Stricter than what reads the answers to our own requests: what two readers could understand
 //! differently is refused. Holds no buffer, only what of a head or a line has come so far.
@@ -194,16 +195,17 @@ impl Inflow {
         // What lies beyond the limit is not looked at, so that the fault of a head does not depend on how
         // much of it came at once.
         let head = &bytes[..bytes.len().min(self.head_bytes)];
-        let outcome = response.parse(head).map_err(|_| "the head of the answer is no HTTP")?;
+        let outcome =
+            response.parse(head).map_err(|_| "the response headers are not valid HTTP")?;
         let length = match outcome {
             httparse::Status::Complete(length) => length,
             httparse::Status::Partial if bytes.len() > head.len() => {
-                return Err("the head of the answer is too large");
+                return Err("the response headers are too large");
             }
             httparse::Status::Partial => return Ok(None),
         };
         let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = status.ok_or("the answer has no status")?;
+        let status = status.ok_or("the response has no status")?;
         if status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(Some(length));
         }
@@ -234,12 +236,12 @@ impl Inflow {
         let length = content_length(headers)?;
         if let Some(last) = headers.get_all(TRANSFER_ENCODING).iter().next_back() {
             if is_old {
-                return Err("a transfer coding in an answer of HTTP/1.0");
+                return Err("a transfer coding in an HTTP/1.0 response");
             }
             let last = last.as_bytes().rsplit(|byte| *byte == b',').next().unwrap_or_default();
             let is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
             if headers.remove(CONTENT_LENGTH).is_some() {
-                // Whoever says both may mean either.
+                // A server that sends both may mean either.
                 self.keeps_alive = false;
             }
             return Ok(if is_chunked { BodyFraming::ChunkSize } else { BodyFraming::ToEnd });
@@ -278,9 +280,9 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
     let mut length = None;
     for value in headers.get_all(CONTENT_LENGTH) {
         for said in value.as_bytes().split(|byte| *byte == b',') {
-            let said = digits(said.trim_ascii()).ok_or("a bad content-length")?;
+            let said = digits(said.trim_ascii()).ok_or("invalid content-length")?;
             if length.replace(said).is_some_and(|earlier| earlier != said) {
-                return Err("two lengths for one answer");
+                return Err("two different lengths for one response");
             }
         }
     }
@@ -304,17 +306,17 @@ fn understand_trailers(
 ) -> Result<Option<(usize, HeaderMap)>, &'static str> {
     let mut lines = [httparse::EMPTY_HEADER; LINES];
     let parsed = httparse::parse_headers(bytes, &mut lines);
-    let (length, lines) = match parsed.map_err(|_| "the trailers of the answer are no HTTP")? {
+    let (length, lines) = match parsed.map_err(|_| "the trailers are not valid HTTP")? {
         httparse::Status::Complete((length, lines)) => (length, Some(lines)),
         httparse::Status::Partial => (bytes.len(), None),
     };
     if length > limit {
-        return Err("the trailers of the answer are too large");
+        return Err("the trailers are too large");
     }
     let Some(lines) = lines else { return Ok(None) };
     let ends = memchr::memchr_iter(b'\n', &bytes[..length]);
     if ends.into_iter().any(|end| end == 0 || bytes[end - 1] != b'\r') {
-        return Err("the trailers of the answer are no HTTP");
+        return Err("the trailers are not valid HTTP");
     }
     Ok(Some((length, map(lines)?)))
 }
@@ -324,7 +326,7 @@ fn map(lines: &[httparse::Header<'_>]) -> Result<HeaderMap, &'static str> {
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes());
         let value = HeaderValue::from_bytes(line.value);
-        let (Ok(name), Ok(value)) = (name, value) else { return Err("a header is no HTTP") };
+        let (Ok(name), Ok(value)) = (name, value) else { return Err("a header is not valid HTTP") };
         headers.append(name, value);
     }
     Ok(headers)

@@ -2,7 +2,7 @@
 //!
 //! One set of types serves chunks and whole answers, chat and completions. Texts are only
 //! measured, not copied; fields may be absent, null or of an unexpected type; unknown fields are
-//! skipped. Only what is no JSON at all is an error.
+//! skipped. Only text that is not JSON at all is an error.
 
 use std::fmt;
 
@@ -260,7 +260,8 @@ lenient!(TextSize {
         }
         Ok(TextSize { bytes, is_there: true })
     }
-    /// `{"function": {"name", "arguments"}}` or `{"type": "text", "text"}`; ids and types are no text.
+    /// `{"function": {"name", "arguments"}}` or `{"type": "text", "text"}`; IDs and types are not
+    /// text.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TextSize, A::Error> {
         let mut bytes = 0;
         while let Some(key) = map.next_key::<TextKey>()? {
@@ -371,7 +372,7 @@ lenient!(Choices {
     }
 });
 
-/// Reads a body. Python servers write `NaN` and `Infinity`, which are no JSON: such a body is read
+/// Reads a body. Python servers write `NaN` and `Infinity`, which are not JSON: such a body is read
 /// again with those words replaced.
 pub(crate) fn read(bytes: &[u8]) -> Result<ApiBody, serde_json::Error> {
     read_as(bytes)

@@ -61,10 +61,10 @@ pub use profile::{start_profile, stop_profile};
 pub use secrets::scrub;
 pub use socket::Socket;
 pub use sse::{EventTooLarge, SseEvent, SseParser};
-pub use tap::{PassedHead, Passing, is_unjudged};
+pub use tap::{AnswerTap, PassedHead, is_unjudged};
 pub use tokenize::{Tokenizing, tokenize};
 
-/// The hot path in pieces, for the instruction gates (`cargo xtask gates`) and nobody else.
+/// The hot path in pieces, for the instruction gates (`cargo xtask gates`) only.
 #[doc(hidden)]
 pub mod hot {
     use goodput_model::{Exchange, Nanos};

@@ -20,7 +20,7 @@ use crate::secrets::{harmless, scrub_lines};
 /// Most bytes of a page.
 pub(crate) const PAGE_LIMIT: usize = 16 << 20;
 
-/// Most bytes of an answer that is no page which are read to keep the connection.
+/// Most bytes of an answer other than a page that are read to keep the connection.
 const REFUSAL_LIMIT: usize = 64 << 10;
 
 /// The forms of a page of metrics that are understood.
@@ -30,7 +30,7 @@ const ACCEPT: &str =
 /// A page as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedPage {
-    /// What stands there; bytes that are no UTF-8 are replaced.
+    /// Its text; bytes that are not UTF-8 are replaced.
     pub text: String,
     /// When it was asked for.
     pub asked: Nanos,
@@ -45,7 +45,7 @@ pub enum PageError {
     #[error("{}: {}", .0.class, .0.message)]
     Failed(Failure),
     /// It took too long.
-    #[error("no whole answer within {} s", .0.as_secs_f64())]
+    #[error("no complete answer within {} s", .0.as_secs_f64())]
     Late(Duration),
     /// Another status than 200.
     #[error("HTTP {0}")]
@@ -54,10 +54,10 @@ pub enum PageError {
     #[error("larger than {} MiB", PAGE_LIMIT >> 20)]
     TooLarge,
     /// It is meant for people.
-    #[error("a web page instead of metrics")]
+    #[error("a web page, not metrics")]
     WebPage,
-    /// Nobody asked for that.
-    #[error("compressed, which nobody asked for")]
+    /// The request did not allow that.
+    #[error("compressed, although the request did not allow it")]
     Compressed,
 }
 
@@ -84,8 +84,8 @@ pub struct PagePlace {
 }
 
 impl PagePlace {
-    /// A page with this name beside the API of the target, asked for as the target is.
-    pub fn beside(target: &Endpoint, name: &str) -> Self {
+    /// A page with this name next to the API of the target, requested with the same headers.
+    pub fn next_to(target: &Endpoint, name: &str) -> Self {
         let paths = places(&target.url.route(name));
         Self { endpoint: Arc::new(for_pages(target.clone())), paths }
     }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(place.paths, ["/a/metrics/?token=hunter22&b"]);
         assert_eq!(place.shown(), "http://127.0.0.1:9/a/metrics/?token=[redacted]&[redacted]");
         let endpoint = Endpoint::new(&settings("http://127.0.0.1:8000/v1?k=hunter22")).unwrap();
-        let place = PagePlace::beside(&endpoint, "metrics");
+        let place = PagePlace::next_to(&endpoint, "metrics");
         assert_eq!(place.shown(), "http://127.0.0.1:8000/metrics?k=[redacted]");
         assert_eq!(as_folder("/metrics?k=1"), "/metrics/?k=1");
     }

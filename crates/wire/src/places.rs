@@ -1,15 +1,15 @@
 //! Where pages outside of OpenAI's API may be.
 
-/// Where something that is not part of OpenAI's API may be, the likeliest first: beside the version
-/// segment of the API's path, below it, and at the root of the server.
+/// Where something that is not part of OpenAI's API may be, the likeliest first: next to the
+/// version segment of the API's path, below it, and at the root of the server.
 pub(crate) fn places(route: &str) -> Vec<String> {
     let (path, query) = route.split_once('?').map_or((route, None), |(p, q)| (p, Some(q)));
     let (versioned, name) = path.rsplit_once('/').unwrap_or_default();
     let (prefix, last) = versioned.rsplit_once('/').unwrap_or_default();
     let is_version = last.strip_prefix('v').is_some_and(|n| n.parse::<u32>().is_ok());
-    let beside = is_version.then(|| format!("{prefix}/{name}"));
+    let sibling = is_version.then(|| format!("{prefix}/{name}"));
     let mut paths: Vec<String> = Vec::new();
-    for candidate in beside.into_iter().chain([path.to_owned(), format!("/{name}")]) {
+    for candidate in sibling.into_iter().chain([path.to_owned(), format!("/{name}")]) {
         let candidate = match query {
             Some(query) => format!("{candidate}?{query}"),
             None => candidate,

@@ -1,4 +1,4 @@
-//! Handing documents to a collector, beside and after a run.
+//! Sends documents to a collector, during and after a run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -49,7 +49,7 @@ fn is_final(class: ErrorClass) -> bool {
     }
 }
 
-/// Sends one request beside the load, and reads its answer to the end.
+/// Sends one request outside of the load, and reads its answer to the end.
 pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &RequestFormat, request: &Request) -> Exchange {
     let client = Client::new(Arc::clone(endpoint));
     let mut exchange = Exchange::default();

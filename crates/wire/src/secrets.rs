@@ -5,7 +5,7 @@
 //! process from then on. Foreign text passes [`scrub`] once, where it leaves this crate: failure
 //! messages, names of models, finish reasons, facts, pages. What is made of it later (logs, summaries,
 //! pages, metrics) is then free of secrets without a look of its own. Tokens of an answer do not pass
-//! here: their text is kept only where the user asks for it, and whoever writes it scrubs it.
+//! here: their text is kept only where the user asks for it, and the code that writes it scrubs it.
 //!
 //! Text and secrets are compared in one form, [`fold`]: escapes decoded, case, white space and
 //! invisible characters gone. Base64 and hexadecimal are searched as what a secret becomes in them.

@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::arrival::{ReadStamp, ask_for_stamps, receive};
 
-/// What the socket has seen. Shared between the connection and whoever reads its answers; both
+/// What the socket has seen. Shared between the connection and the reader of its answers; both
 /// live on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct SocketStamps {

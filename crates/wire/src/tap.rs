@@ -1,9 +1,9 @@
-//! [`Passing`]: an answer that passes by on its way to somebody else, read as [`crate::Client`] reads
+//! [`AnswerTap`]: an answer on its way through the proxy, read as [`crate::Client`] reads
 //! its own.
 //!
-//! Whoever passes it on asks nothing of this reader: it takes what comes, keeps a bounded part of it,
+//! The proxy does not depend on this reader: it takes what comes, keeps a bounded part of it,
 //! and whatever is wrong is a failure of the exchange and of nothing else. Its failures speak in words
-//! of ours: those of the server may quote somebody's prompt.
+//! of ours: those of the server may quote a prompt.
 
 use goodput_model::{Chunk, ErrorClass, Exchange, Failure, Nanos};
 use http::HeaderMap;
@@ -33,7 +33,7 @@ pub struct PassedHead<'a> {
 
 /// An answer as it passes.
 #[derive(Debug)]
-pub struct Passing {
+pub struct AnswerTap {
     exchange: Exchange,
     look: BodyReading,
     is_api: bool,
@@ -51,8 +51,9 @@ enum BodyReading {
     Whole(Vec<u8>),
 }
 
-impl Passing {
-    /// An answer of which nothing has come. Of one that is no API's, only stamps and status are noted.
+impl AnswerTap {
+    /// An answer of which nothing has come. Of an answer outside of the API, only stamps and status
+    /// are noted.
     pub fn new(is_api: bool, keep_text: bool) -> Self {
         Self { exchange: Exchange::default(), look: BodyReading::Not, is_api, keep_text }
     }
@@ -221,7 +222,7 @@ impl Passing {
 }
 
 /// Whether a server answered with a success that was not looked into, packed or too large as it was:
-/// that is no word about the server.
+/// that says nothing about the server.
 pub fn is_unjudged(exchange: &Exchange) -> bool {
     let is_success = exchange.status.is_some_and(|status| (200..300).contains(&status));
     is_success
@@ -236,11 +237,11 @@ pub fn is_unjudged(exchange: &Exchange) -> bool {
 fn words(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::Http(_) => "the server answered with an error",
-        ErrorClass::BadHttp => "the answer is compressed: it was passed on and not looked into",
+        ErrorClass::BadHttp => "the answer is compressed: it was passed on unread",
         ErrorClass::Html => "a web page where an API's answer was expected",
-        ErrorClass::BadJson => "the answer is not of the API's shape",
-        ErrorClass::BadEvent => "an event is not of the API's shape",
-        ErrorClass::EventTooLarge => "too large to be looked into: it was passed on unjudged",
+        ErrorClass::BadJson => "the answer does not have the format of the API",
+        ErrorClass::BadEvent => "an event does not have the format of the API",
+        ErrorClass::EventTooLarge => "too large to read: it was passed on unread",
         ErrorClass::StreamError => "the server reported an error within its answer",
         ErrorClass::NoFinish => "the answer ended without a finish reason",
         ErrorClass::Empty => "the answer had no token",

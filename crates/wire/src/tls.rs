@@ -24,10 +24,10 @@ pub enum TlsError {
     #[error("the CA file holds no usable certificate: {0}")]
     BadCertificate(String),
     /// Certificates name hosts, and this is none.
-    #[error("`{0}` is not a host name that a certificate could be for")]
+    #[error("`{0}` is not a valid host name for TLS")]
     BadName(String),
     /// rustls refuses.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Rustls(#[from] rustls::Error),
 }
 
@@ -82,7 +82,7 @@ impl Trust {
         }
         if roots.is_empty() {
             return Err(bad(
-                "there is no system trust store; name a certificate with --cacert".to_owned()
+                "no system trust store found; name a certificate with --cacert FILE".to_owned()
             ));
         }
         let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 /// Most bytes of one turn: some hundred events, well below a millisecond of work.
 const TURN: usize = 32 << 10;
 
-/// What a read costs beside its bytes, so that empty ones end a turn too.
+/// What a read costs in addition to its bytes, so that empty reads use up the budget too.
 const READ: usize = 64;
 
 /// What was read without waiting. The runtime's own budget would allow a megabyte: with many busy

@@ -165,12 +165,12 @@ fn a_full_disk_is_said() {
     assert!(matches!(error, DownloadError::Write { .. }), "{error}");
 }
 
-/// The target's page of metrics, read so many times over.
+/// The target's metrics page, read this many times.
 fn pages(server: &Server, times: usize) -> Vec<Result<FetchedPage, PageError>> {
     let endpoint = endpoint(server);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let mut reader = PagePlace::beside(&endpoint, "metrics").reader();
+        let mut reader = PagePlace::next_to(&endpoint, "metrics").reader();
         let mut pages = Vec::new();
         for _ in 0..times {
             pages.push(reader.read(Duration::from_secs(20)).await);

@@ -1,4 +1,4 @@
-//! What servers say of themselves beside the API, and servers that do not.
+//! What servers state about themselves next to the API, and servers that do not.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -59,6 +59,6 @@ fn what_answers_in_time_is_read_and_nothing_else() {
             "/llm/version?k=1",
         ]
     );
-    // Nobody there.
+    // No server there.
     assert_eq!(pages("http://127.0.0.1:1"), []);
 }

@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use goodput_mock::Mock;
+use goodput_mock::MockServer;
 use goodput_model::{ErrorClass, Failure};
 use goodput_testkit::{Request, Server, Step, answer};
 use goodput_wire::{Endpoint, EndpointSettings, Tokenizing, tokenize};
@@ -49,7 +49,7 @@ fn path(request: &Request) -> &str {
 
 #[test]
 fn the_mock_counts() {
-    let mock = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let mock = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     for base in ["", "/v1", "/v1/chat/completions"] {
         let endpoint = endpoint(&format!("http://{}{base}", mock.address()), None);
         run(async {

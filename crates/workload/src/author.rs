@@ -53,7 +53,7 @@ impl Author {
         tokens / self.block * self.block
     }
 
-    /// Text of so many tokens.
+    /// Text of this many tokens.
     pub(crate) fn write(
         &self,
         tokens: u32,
@@ -64,7 +64,7 @@ impl Author {
         self.lexicon.write(tokens, begin, nonce, stream)
     }
 
-    /// A text of so many tokens that many requests have in common.
+    /// A text of this many tokens that many requests share.
     pub(crate) fn shared(&self, number: u64, tokens: u32, begin: Begin) -> Arc<str> {
         self.shelf.get((number, begin == Begin::Message), || self.common(number, tokens, begin))
     }
@@ -75,7 +75,7 @@ impl Author {
     }
 }
 
-/// Tokens of a foreign text that nobody counted: four bytes each, about.
+/// Estimated tokens of a foreign text: about four bytes each.
 pub(crate) fn guess(text: &str) -> u32 {
     u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX)
 }

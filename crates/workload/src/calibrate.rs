@@ -1,4 +1,4 @@
-//! What our words cost in somebody's tokens, found with few questions.
+//! What our words cost in the server's tokens, found with few requests.
 //!
 //! Words hang on a carrier, so whatever is added to every text (a chat template, a first token)
 //! cancels out. A group of words that costs as many tokens as it has words is all ones, and one
@@ -14,8 +14,8 @@ use crate::lexicon::{Lexicon, SentencePart};
 pub struct Calibrated {
     /// One digit for each unit, for [`Lexicon::from_costs`].
     pub costs: String,
-    /// Tokens that every text has beside its own. A tokenizer that makes two of the word `The` at
-    /// the start of a text has one of them counted here.
+    /// Tokens that every text has in addition to its own. A tokenizer that makes two of the word
+    /// `The` at the start of a text has one of them counted here.
     pub overhead: u32,
     /// Questions asked.
     pub calls: usize,
@@ -23,7 +23,7 @@ pub struct Calibrated {
     pub resolved: usize,
 }
 
-/// Why there are no costs.
+/// Why the costs are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrateError<E> {
     /// Who counts could not.
@@ -102,7 +102,7 @@ impl<'a, E> Search<'a, E> {
     }
 
     /// The first words of messages: the first of them is the carrier, and one token by definition.
-    /// Returns what every text has beside its own.
+    /// Returns the tokens that every text has in addition to its own.
     fn openers(&mut self) -> Result<u32, CalibrateError<E>> {
         let openers =
             Lexicon::parts().iter().take_while(|part| **part == SentencePart::Opener).count();

@@ -8,7 +8,7 @@ use crate::WorkloadError;
 
 /// More tokens than any context holds: such a text would only fill the memory.
 pub(crate) const MOST_TOKENS: u32 = 10_000_000;
-/// Requests beside the main one, at most.
+/// Most requests in addition to the main one.
 const MOST_FAN_OUT: u32 = 1_000;
 /// Classes of a mix, at most: a share is at least one in a thousand.
 const MOST_CLASSES: usize = 1_000;
@@ -153,7 +153,7 @@ fn check_session(plan: &SessionPlan) -> Result<(), Wrong> {
     if tools.fan_out > MOST_FAN_OUT {
         return Err((
             format!("a fan-out of {}: expected at most {MOST_FAN_OUT}", tools.fan_out),
-            "fan_out is the number of requests beside the main one",
+            "fan_out is the number of requests in addition to the main one",
         ));
     }
     Ok(())
@@ -164,7 +164,7 @@ fn lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
         return Ok(());
     }
     Err((
-        format!("{name}: `{lengths}` can be below one, or is no distribution"),
+        format!("{name}: `{lengths}` can be below one, or is not a distribution"),
         "the least is 1, and not above the greatest",
     ))
 }

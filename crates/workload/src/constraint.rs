@@ -43,7 +43,7 @@ number ::= [1-9] [0-9]*
 pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadError> {
     let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == plan.kind);
     let kind = kind.ok_or_else(|| {
-        let message = format!("structured: no kind of constraint is `{}`", shown(&plan.kind));
+        let message = format!("structured: `{}` is not a kind of constraint", shown(&plan.kind));
         WorkloadError { message, hint: "use json, regex, choice or grammar".to_owned() }
     })?;
     if plan.text.as_ref().is_some_and(|text| text.trim().is_empty()) {

@@ -64,11 +64,11 @@ fn trace(plan: &TracePlan) -> String {
 
 fn session(plan: &SessionPlan) -> String {
     let tools = plan.tools.as_ref().map_or(String::new(), |tools| {
-        let beside = match tools.fan_out {
+        let parallel = match tools.fan_out {
             0 => String::new(),
-            others => format!(" with {others} beside"),
+            others => format!(" with {others} in parallel"),
         };
-        format!(", {} tool calls a turn{beside}, each after {}", tools.calls, tools.delay)
+        format!(", {} tool calls a turn{parallel}, each after {}", tools.calls, tools.delay)
     });
     format!("{} turns, think time {}{tools}", plan.turns, plan.think)
 }

@@ -1,4 +1,5 @@
-//! Images beside the text: generated or from a folder, encoded once, and shared as data URLs.
+//! Images in addition to the text: generated or from a folder, encoded once, and shared as data
+//! URLs.
 
 mod captions;
 mod check;

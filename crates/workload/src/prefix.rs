@@ -40,7 +40,7 @@ enum PrefixUse {
     Repeat = 5,
 }
 
-/// The first prompt of a session, of so many tokens where that is possible.
+/// The first prompt of a session, of this many tokens where that is possible.
 pub(crate) fn open(maker: &mut SessionMaker, sizes: &LengthSource, input: u32) -> FirstPrompt {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
     let before = maker.author.before(system);

@@ -47,7 +47,7 @@ fn talk() -> SessionPlan {
     }
 }
 
-/// One to six calls of tools that answer in about a second, and one sub-agent beside each.
+/// One to six calls of tools that answer in about a second, and one sub-agent next to each.
 fn tools() -> ToolsPlan {
     ToolsPlan {
         calls: LengthDistribution::Uniform(1, 6),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_dataset::{DatasetError, DatasetOptions, TraceOptions, UnknownFormat, frozen};
+use goodput_dataset::{DatasetError, DatasetOptions, TraceSelection, UnknownFormat, frozen};
 use goodput_model::{ClassPlan, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 
@@ -43,7 +43,7 @@ fn load_class(
         }
         SourcePlan::Trace(trace) => {
             let options =
-                TraceOptions::from_plan(trace, plan.skip_invalid).map_err(|e| bad_form(&e))?;
+                TraceSelection::from_plan(trace, plan.skip_invalid).map_err(|e| bad_form(&e))?;
             Ok(Material::Entries(
                 goodput_dataset::load_trace(Path::new(&trace.file), &options)
                     .map_err(|e| bad_file(&e))?,
@@ -72,5 +72,5 @@ fn bad_file(error: &DatasetError) -> WorkloadError {
 }
 
 fn bad_form(error: &UnknownFormat) -> WorkloadError {
-    WorkloadError::new(error.to_string(), "leave `format` out to have it found")
+    WorkloadError::new(error.to_string(), "leave out `format` to detect it")
 }

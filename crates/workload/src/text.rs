@@ -167,13 +167,13 @@ impl ProseWriter<'_> {
 }
 
 impl Lexicon {
-    /// Natural-looking text of exactly so many tokens by this vocabulary's costs; it opens a
+    /// Natural-looking text of exactly this many tokens by this vocabulary's costs; it opens a
     /// message.
     pub fn text(&self, tokens: u32, stream: &mut RandomStream) -> String {
         self.write(tokens, Begin::Message, None, stream)
     }
 
-    /// Text of exactly so many tokens, with a nonce at its beginning or without one. A text too
+    /// Text of exactly this many tokens, with a nonce at its beginning or without one. A text too
     /// short for the whole nonce has the first words of it: its length goes before.
     pub(crate) fn write(
         &self,

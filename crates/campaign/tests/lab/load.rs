@@ -2,7 +2,7 @@
 
 use goodput_campaign::sweep::{Ask, Level};
 use goodput_model::schedule::ArrivalSequence;
-use goodput_model::{Arrivals as Process, EndedBy, Nanos, Rate, StopEarly};
+use goodput_model::{ArrivalProcess as Process, EndedBy, Nanos, Rate, StopEarly};
 use goodput_sim::{Output, SimEngine};
 
 use super::Server;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use goodput_campaign::sweep::{Ask, Figures, Level, SweepPlan};
 use goodput_model::{
-    Api, Arrivals, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange, Failure,
-    FailureStage, Http, Load, LoadExtent, Measure, Mode, Nanos, ObservePlan, Phase, Plan, Planned,
-    Rate, RequestRecord, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
+    Api, ArrivalProcess, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange,
+    Failure, FailureStage, Http, Load, LoadExtent, Measure, Mode, Nanos, ObservePlan, Phase, Plan,
+    Planned, Rate, RequestRecord, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
 use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
@@ -68,7 +68,7 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
     let mode = match ask.level {
         Level::Rate(rate) => Mode::Open {
             rate: Rate::PerSecond(rate),
-            arrivals: Arrivals::Poisson,
+            arrivals: ArrivalProcess::Poisson,
             max_concurrency: None,
         },
         Level::Users(concurrency) => {

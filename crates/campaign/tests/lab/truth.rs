@@ -1,7 +1,7 @@
 //! The truth, by runs so long that chance is gone.
 
 use goodput_model::schedule::ArrivalSequence;
-use goodput_model::{Arrivals as Process, Nanos, Rate};
+use goodput_model::{ArrivalProcess as Process, Nanos, Rate};
 use goodput_sim::{JobArrival, simulate};
 
 use super::Server;

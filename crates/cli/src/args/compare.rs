@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, Rate};
+use goodput_model::{ArrivalProcess, Rate};
 
 use super::value::{positive_time, side, time};
 use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs};
@@ -162,7 +162,7 @@ pub(crate) struct DesignArgs {
 
     /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ArrivalProcess,
 
     /// How long to wait for answers after the last request of a run
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]

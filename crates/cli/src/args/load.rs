@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, LoadExtent, LoadShape, Rate, Until};
+use goodput_model::{ArrivalProcess, LoadExtent, LoadShape, Rate, Until};
 
 use super::value::{positive_time, time};
 
@@ -25,7 +25,7 @@ pub(crate) struct LoadArgs {
 
     /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", conflicts_with_all = ["concurrency", "idle"], default_value = "poisson")]
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ArrivalProcess,
 
     /// Open loop with a changing rate
     ///

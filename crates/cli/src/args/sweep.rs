@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use goodput_model::{Arrivals, Rate};
+use goodput_model::{ArrivalProcess, Rate};
 
 use super::value::{positive_time, target, time};
 use super::{ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs};
@@ -177,7 +177,7 @@ pub(crate) struct PointArgs {
 
     /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ArrivalProcess,
 
     /// Open loop: hold back requests beyond this many in flight
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

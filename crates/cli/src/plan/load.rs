@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, ClassPlan, Keep, Load, LoadExtent, Mode, ParseError, Rate, SourcePlan, WorkloadPlan,
+    ArrivalProcess, ClassPlan, Keep, Load, LoadExtent, Mode, ParseError, Rate, SourcePlan,
+    WorkloadPlan,
 };
 
 use crate::args::{LoadArgs, ReplayName, TraceArgs};
@@ -105,7 +106,7 @@ pub(super) fn floor(args: &LoadArgs, load: &Load) -> Option<Duration> {
     args.until.as_ref().map(|_| args.min_duration.unwrap_or(usual))
 }
 
-fn arrivals(args: &LoadArgs) -> Result<Arrivals, Failed> {
+fn arrivals(args: &LoadArgs) -> Result<ArrivalProcess, Failed> {
     let Some(shape) = args.burstiness else { return Ok(args.arrivals) };
     let wrong = |error: ParseError| Failed::usage(error.to_string());
     if shape <= 0.0 || !shape.is_finite() {

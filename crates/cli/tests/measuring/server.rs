@@ -24,7 +24,7 @@ fn assert_agrees(summary: &Value) {
 
 /// Nothing failed; a machine that stood still for a second may have missed a look.
 fn assert_answers(page: &Value) {
-    let is_late = || text(page, "last_failure").starts_with("no whole answer within");
+    let is_late = || text(page, "last_failure").starts_with("no complete answer within");
     assert!(number(page, "failures") == 0.0 || is_late(), "{page}");
 }
 
@@ -174,7 +174,7 @@ fn bad_pages_do_not_disturb_the_load() {
         assert!(!said.contains("/metrics"), "{said}");
         // All of them at once.
         let bad = [
-            ("metrics=slow:3s", "no whole answer within 1 s"),
+            ("metrics=slow:3s", "no complete answer within 1 s"),
             ("metrics=huge:50MB", "larger than 16 MiB"),
             ("metrics=garbage", "cannot be read"),
             ("metrics=html", "a web page"),

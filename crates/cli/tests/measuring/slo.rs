@@ -143,7 +143,7 @@ fn what_cannot_be_read_is_refused_with_advice() {
         ),
         (
             &["--slo", "ttft < 5ms, speed > 3"],
-            "SLO term 2, `speed > 3`: `speed` is no metric",
+            "SLO term 2, `speed > 3`: `speed` is not a metric",
             "--slo",
         ),
         (&["--slo", "ttft > 5ms"], "has an upper limit: expected `<` or `<=`", "--slo"),

@@ -466,14 +466,14 @@ fn a_column_that_is_none() {
     write("nan.txt", "1\nnan\n");
     write("below.txt", "1\n-inf\n");
     let cases: [(&[&str], &str); 9] = [
-        (&["table.csv", "--column", "who"], "table.csv, line 2: `me` in column 2 is no number"),
+        (&["table.csv", "--column", "who"], "table.csv, line 2: `me` in column 2 is not a number"),
         (&["table.csv", "--column", "size"], "no column `size`; columns there: `ms`, `who`"),
         (&["table.csv", "--column", "3"], "line 2: the row has no column 3"),
-        (&["words.txt"], "words.txt, line 2: `long` in column 1 is no number"),
+        (&["words.txt"], "words.txt, line 2: `long` in column 1 is not a number"),
         (&["empty.txt"], "empty.txt: is empty"),
         (&["header.csv"], "only a header"),
-        (&["nan.txt"], "line 2: `nan` in column 1 is no number"),
-        (&["below.txt"], "line 2: `-inf` in column 1 is no number"),
+        (&["nan.txt"], "line 2: `nan` in column 1 is not a number"),
+        (&["below.txt"], "line 2: `-inf` in column 1 is not a number"),
         (&["missing.txt"], "missing.txt: cannot be opened"),
     ];
     for (args, error) in cases {

@@ -93,7 +93,7 @@ pub(super) fn prompts(
         };
         lose_times(entry, converted);
         converted.lose("later turns", entry.turns.len() > 1);
-        converted.lose("messages beside the prompt", turn.messages.len() > 1);
+        converted.lose("messages other than the prompt", turn.messages.len() > 1);
         converted.lose("fields", !turn.fields.is_empty());
         let line = Value::Object(prompt_line(turn, prompt, converted));
         writeln!(out, "{line}")?;

@@ -50,7 +50,7 @@ pub(crate) fn format_of(
     } else {
         // What people wrote is not quoted.
         let there = object.as_ref().map_or_else(
-            || "its first line is no header of a known form".to_owned(),
+            || "its first line is not a known header".to_owned(),
             |object| format!("its first object has {}", names(object.names())),
         );
         let formats = names(TraceFormat::ALL.map(TraceFormat::name));
@@ -62,7 +62,7 @@ pub(crate) fn format_of(
                      `timestamp` and `input_length`, a header with `ContextTokens` or \
                      `Request tokens`, LiteLLM's log, or OpenTelemetry's spans"
                 ),
-                format!("say which form it has: {formats}"),
+                format!("name its format: {formats}"),
             ),
         ))
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use goodput_model::Nanos;
 
-use super::TraceOptions;
+use super::TraceSelection;
 use super::decimal::field;
 use crate::error::{DatasetError, EntryError};
 use crate::format::TraceFormat;
@@ -19,7 +19,7 @@ use crate::{DatasetEntry, DatasetTurn};
 pub(super) fn scan(
     path: &Path,
     format: TraceFormat,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<(PassTally, Option<u32>), DatasetError> {
     let own = if format == TraceFormat::Bailian { 16 } else { 512 };

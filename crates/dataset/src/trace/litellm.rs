@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::TraceOptions;
+use super::TraceSelection;
 use super::moment::moment;
 use crate::error::{DatasetError, EntryError, FilePosition};
 use crate::input::{BoundedLines, open};
@@ -56,7 +56,7 @@ pub(crate) fn is_litellm(object: &JsonObject<'_>) -> bool {
 /// One pass over a log.
 pub(super) fn scan(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut lines = BoundedLines::new(open(path)?);
@@ -73,7 +73,7 @@ pub(super) fn scan(
 
 fn scan_json(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut items = Items::documents(path)?;
@@ -136,7 +136,7 @@ fn scalar<'a>(object: &JsonObject<'a>, name: &str) -> Option<Cow<'a, str>> {
 
 fn scan_table(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut table = TableReader::open(path)?;

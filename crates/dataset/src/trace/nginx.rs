@@ -10,7 +10,7 @@ use std::path::Path;
 
 use goodput_model::{LogPlan, Nanos};
 
-use super::TraceOptions;
+use super::TraceSelection;
 use super::decimal::nanos;
 use super::moment::{local, moment};
 use crate::error::{DatasetError, EntryError};
@@ -24,7 +24,7 @@ use json::FieldPaths;
 use template::{COMBINED, Template};
 
 /// Bytes of a request, or of an answer in one piece, that make a token: English has about four
-/// letters a token, and the JSON around it is short beside long prompts.
+/// letters a token, and the JSON around it is short compared to long prompts.
 const BYTES: f64 = 4.0;
 
 /// Bytes of a streamed answer that make a token: each comes in an event of its own, of 180 to 360
@@ -43,15 +43,15 @@ const KINDS: [&str; 2] = ["sent_http_content_type", "upstream_http_content_type"
 
 const ESTIMATED: &str = "prompt lengths are estimated from the bytes of requests";
 const ESTIMATED_ANSWER: &str = "answer lengths are estimated from the bytes of answers";
-const ASSUMED: &str = "prompt lengths are assumed, the log does not hold them";
-const ENDS: &str = "the log has no $request_time: requests are taken to come when they ended";
-const METHODS: &str = "the log has no method: requests of every method are taken";
+const ASSUMED: &str = "prompt lengths are assumed: the log does not contain them";
+const ENDS: &str = "the log has no $request_time: requests are assumed to arrive when they ended";
+const METHODS: &str = "the log has no method: requests of every method count";
 const COARSE: &str = "the log has no $msec: times are known to the second";
 
 /// One pass over a log.
 pub(super) fn scan(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let reader = Reader::new(&options.log).map_err(|fault| DatasetError::file(path, fault))?;
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         let names: Vec<String> = names.iter().map(|name| format!("${name}")).collect();
         let what =
             format!("the log's format does not say {what}: expected one of {}", names.join(", "));
-        Err(EntryError::with_hint(what, "say how the log is written with --log-format"))
+        Err(EntryError::with_hint(what, "describe the log's format with --log-format"))
     }
 
     fn read(&self, line: &str, notes: &mut EntryNotes) -> Result<ItemOutcome, EntryError> {
@@ -136,11 +136,11 @@ impl<'a> Reader<'a> {
             let what = "the line was not written by the log's format";
             EntryError::with_hint(
                 what,
-                "say how the log is written with --log-format, as in nginx.conf",
+                "describe the log's format with --log-format, as in nginx.conf",
             )
         })?);
         let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
-        // Before anything is passed over: a line of another format is no line of this one.
+        // Before anything is passed over: a line of another format is not a line of this one.
         let ((end, is_coarse), status, took) = (values.end()?, values.status()?, values.took()?);
         let Some(class) = values.endpoint() else { return skip("not a request for tokens") };
         if let Some(status) = status.filter(|status| !(200..300).contains(status)) {

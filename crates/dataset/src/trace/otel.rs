@@ -7,7 +7,7 @@ mod span_tree;
 
 use std::path::Path;
 
-use super::TraceOptions;
+use super::TraceSelection;
 use crate::error::{DatasetError, EntryError, FilePosition};
 use crate::items::Items;
 use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
@@ -21,7 +21,7 @@ pub(crate) use shape::is_spans;
 /// One pass over the spans, behind one that learns who called whom.
 pub(super) fn scan(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut family = SpanFamily::default();

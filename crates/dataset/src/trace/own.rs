@@ -5,7 +5,7 @@ use std::path::Path;
 use goodput_model::{Api, Message, Role, excerpt};
 use serde_json::value::RawValue;
 
-use super::TraceOptions;
+use super::TraceSelection;
 use super::decimal::field;
 use super::lines::blocks;
 use super::row::SCHEMA;
@@ -56,7 +56,7 @@ struct Stated {
 /// One pass over a trace.
 pub(super) fn scan(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<(PassTally, Option<u32>), DatasetError> {
     let mut items = Items::new(path, open(path)?)?;
@@ -141,8 +141,9 @@ fn entry(
     Ok(DatasetEntry { at: Some(at), session, class, turns: vec![turn], ..DatasetEntry::default() })
 }
 
-/// A row of the second version. What was refused for what it was is no load, and a prompt whose length
-/// nobody knows cannot be asked again; both are left out. What had no answer asks for one token.
+/// A row of the second version. A request that was refused for its content is not load, and a
+/// prompt whose length is unknown cannot be replayed; both are left out. A request without an
+/// answer asks for one token.
 fn recorded(
     object: &JsonObject<'_>,
     block: Option<u32>,
@@ -171,7 +172,7 @@ fn recorded(
         if let Some(body) = object.value("body")
             && asked(body, turn, notes).is_none()
         {
-            notes.add("body that is no text: its lengths and blocks are used");
+            notes.add("body that is not text: its lengths and blocks are used");
         }
         let answer = object.value("answer").map(|raw| string("answer", raw, "a text"));
         turn.reply = answer.transpose()?.map(|text| Message::text(Role::Assistant, text.as_ref()));

@@ -36,7 +36,7 @@ pub struct TraceRow {
     pub session: Option<String>,
     /// Its class.
     pub class: Option<String>,
-    /// Prompt length; 0 where nobody knows it.
+    /// Prompt length; 0 where it is unknown.
     pub input_tokens: u32,
     /// Answer length; 0 where there was none.
     pub output_tokens: u32,
@@ -50,7 +50,7 @@ pub struct TraceRow {
     pub endpoint: Option<Api>,
     /// Which model was asked.
     pub model: Option<String>,
-    /// What was asked for beside the prompt.
+    /// Request parameters in addition to the prompt.
     pub params: Params,
     /// Time to the first token as served.
     pub ttft: Option<Nanos>,
@@ -87,8 +87,8 @@ pub enum Param {
     Word(&'static str),
 }
 
-/// What was asked for beside the prompt. Names and words are ours, so that no text of a user can be
-/// among them.
+/// Request parameters in addition to the prompt. Names and words are ours, so that no text of a
+/// user can be among them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Params(Vec<(&'static str, Param)>);
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use goodput_model::Nanos;
 
-use super::TraceOptions;
+use super::TraceSelection;
 use super::decimal::{field, instant};
 use crate::error::DatasetError;
 use crate::object::tokens;
@@ -24,7 +24,7 @@ fn entry(at: Nanos, input: u32, output: u32) -> DatasetEntry {
 /// One pass over a trace of BurstGPT.
 pub(super) fn scan_burstgpt(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut table = TableReader::open(path)?;
@@ -66,7 +66,7 @@ pub(super) fn scan_burstgpt(
 /// One pass over a trace of Azure.
 pub(super) fn scan_azure(
     path: &Path,
-    options: &TraceOptions,
+    options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut table = TableReader::open(path)?;

@@ -2,8 +2,8 @@
 
 use crate::common::{file, words};
 use goodput_dataset::{
-    ConvertTarget, DatasetFormat, DatasetOptions, TraceFormat, TraceOptions, convert, frozen, load,
-    load_pairs, load_trace,
+    ConvertTarget, DatasetFormat, DatasetOptions, TraceFormat, TraceSelection, convert, frozen,
+    load, load_pairs, load_trace,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
     }
     for format in TraceFormat::ALL.into_iter().map(Some).chain([None]) {
         for skip_invalid in [false, true] {
-            let options = TraceOptions { format, skip_invalid, ..TraceOptions::default() };
+            let options = TraceSelection { format, skip_invalid, ..TraceSelection::default() };
             if let Ok(loaded) = load_trace(&scratch.path, &options) {
                 assert!(loaded.entries.is_sorted_by_key(|entry| entry.at));
                 for target in ConvertTarget::ALL {

@@ -2,7 +2,7 @@
 
 use crate::common::{all, failure, file, message, read, trace, trace_failure, words};
 use goodput_dataset::{
-    DatasetFormat, DatasetOptions, TraceFormat, TraceOptions, load, load_pairs, load_trace,
+    DatasetFormat, DatasetOptions, TraceFormat, TraceSelection, load, load_pairs, load_trace,
 };
 
 const TALK: &str = r#"{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}"#;
@@ -98,9 +98,9 @@ fn columns_that_are_not_there_are_errors_that_list_those_that_are() {
     );
     assert_eq!(
         failure("x.jsonl", "{\"timestamp\":1,\"input_length\":3}"),
-        "x.jsonl: is no data set but a trace or a workload; fields there: `timestamp`, `input_length`"
+        "x.jsonl: is a trace or a workload, not a data set; its fields: `timestamp`, `input_length`"
     );
-    let burst = TraceOptions { format: Some(TraceFormat::Burstgpt), ..TraceOptions::default() };
+    let burst = TraceSelection { format: Some(TraceFormat::Burstgpt), ..TraceSelection::default() };
     let error =
         load_trace(&file("b.csv", "Timestamp,Request tokens\n1,2\n").path, &burst).unwrap_err();
     assert_eq!(
@@ -127,8 +127,8 @@ fn files_that_are_empty_packed_or_no_files() {
     assert_eq!(failure("e.jsonl", "\n\n"), "e.jsonl: holds no entries");
     assert_eq!(failure("e.csv", "prompt\n"), "e.csv: holds no entries");
     let error = read("s.json.gz", b"\x1f\x8b\x08rest", &all()).unwrap_err();
-    assert_eq!(message(&error), "s.json.gz: is packed with gzip, expected plain text");
-    assert_eq!(error.hint().unwrap(), "unpack it first with `gunzip`");
+    assert_eq!(message(&error), "s.json.gz: is compressed with gzip, expected plain text");
+    assert_eq!(error.hint().unwrap(), "decompress it first with `gunzip`");
     let error = trace("t.csv", b"\xff\xfeT\0").unwrap_err();
     assert_eq!(message(&error), "t.csv: is UTF-16, expected UTF-8");
     assert!(error.hint().unwrap().contains("iconv -f UTF-16"));
@@ -139,7 +139,7 @@ fn files_that_are_empty_packed_or_no_files() {
     assert!(error.to_string().contains("none: cannot be opened: No such file"), "{error}");
     assert_eq!(
         failure("p.parquet", "PARX"),
-        "p.parquet: is no Parquet file: it does not begin with `PAR1`"
+        "p.parquet: is not a Parquet file: it does not begin with `PAR1`"
     );
     assert!(
         failure("p.parquet", "PAR1 and nothing else")
@@ -152,15 +152,15 @@ fn files_that_are_empty_packed_or_no_files() {
 fn bytes_that_are_no_text_name_their_line() {
     assert_eq!(
         failure("p.txt", b"one\ntw\xff\n"),
-        "p.txt, line 2: byte 3 is no UTF-8, behind `tw`"
+        "p.txt, line 2: byte 3 is not UTF-8, behind `tw`"
     );
     assert_eq!(
         failure("p.csv", b"prompt\na\nb\xff\n"),
-        "p.csv, line 3: field `prompt`: byte 2 is no UTF-8, behind `b`"
+        "p.csv, line 3: field `prompt`: byte 2 is not UTF-8, behind `b`"
     );
     assert_eq!(
         failure("p.json", b"[{\"prompt\":\"a\"},\n{\"prompt\":\"\xe9\"}]"),
-        "p.json, item 2 (line 2): byte 12 is no UTF-8, behind `{\"prompt\":\"`"
+        "p.json, item 2 (line 2): byte 12 is not UTF-8, behind `{\"prompt\":\"`"
     );
 }
 
@@ -224,7 +224,7 @@ fn times_and_lengths_that_cannot_be_are_errors() {
 #[test]
 fn rows_that_cannot_be_read_are_counted_when_asked() {
     let text = "TIMESTAMP,ContextTokens,GeneratedTokens\nNaN,1,1\n1,0,1\n1,2\n5,3,4\n";
-    let options = TraceOptions { skip_invalid: true, ..TraceOptions::default() };
+    let options = TraceSelection { skip_invalid: true, ..TraceSelection::default() };
     let loaded = load_trace(&file("a.csv", text).path, &options).unwrap();
     assert_eq!((loaded.entries.len(), loaded.seen, loaded.skipped["not readable"]), (1, 4, 3));
     let [note] = loaded.notes.as_slice() else { panic!("{:?}", loaded.notes) };
@@ -247,7 +247,7 @@ fn our_own_trace_is_read_strictly() {
         own(r#"{"at":1,"input_tokens":1,"output_tokens":1,"blocks":[1]}"#)
             .contains("no field `block_tokens`")
     );
-    let asked = TraceOptions { format: Some(TraceFormat::Goodput), ..TraceOptions::default() };
+    let asked = TraceSelection { format: Some(TraceFormat::Goodput), ..TraceSelection::default() };
     let error =
         load_trace(&file("g.jsonl", "{\"schema\":\"goodput.trace/9\"}").path, &asked).unwrap_err();
     assert_eq!(

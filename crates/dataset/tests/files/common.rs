@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_dataset::{DatasetError, DatasetOptions, Loaded, TraceOptions, load, load_trace};
+use goodput_dataset::{DatasetError, DatasetOptions, Loaded, TraceSelection, load, load_trace};
 use goodput_model::{Message, MessagePart, Role};
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ pub(crate) fn read_all(name: &str, content: impl AsRef<[u8]>) -> Loaded {
 }
 
 pub(crate) fn trace(name: &str, content: impl AsRef<[u8]>) -> Result<Loaded, DatasetError> {
-    load_trace(&file(name, content).path, &TraceOptions::default())
+    load_trace(&file(name, content).path, &TraceSelection::default())
 }
 
 /// The message of an error, with the folder left out.

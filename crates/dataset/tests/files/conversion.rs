@@ -97,7 +97,7 @@ fn prompts_keep_the_first_question() {
     assert_eq!(crate::common::first_texts(&again), ["a \"b\"", "x"]);
     assert_eq!(again.entries[1].turns, loaded.entries[1].turns);
     assert_eq!(again.entries[0].turns[0].output_tokens, Some(2));
-    let losses = [("later turns", 1), ("messages beside the prompt", 1)];
+    let losses = [("later turns", 1), ("messages other than the prompt", 1)];
     assert_eq!(facts, Converted { written: 2, lost: lost(&losses) });
     // A data set has no instants, so no trace comes of it.
     let (out, facts) = converted(&loaded, ConvertTarget::Mooncake);

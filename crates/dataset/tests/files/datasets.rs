@@ -53,7 +53,7 @@ fn sharegpt_gives_turns_with_their_answers() {
             ("no question with an answer", 2),
         ])
     );
-    assert_eq!(loaded.notes, ["last question without an answer left out (2 times)"]);
+    assert_eq!(loaded.notes, ["last question left out: it has no answer (2 times)"]);
 }
 
 #[test]
@@ -182,8 +182,7 @@ fn forms_have_names_and_are_found_by_content() {
     }
     assert_eq!(
         "sharegpt4".parse::<DatasetFormat>().unwrap_err().to_string(),
-        "`sharegpt4` is no form of a data set, expected one of `sharegpt`, `messages`, `prompts`, \
-         `csv`, `text`, `parquet`"
+        "`sharegpt4` is not a form of data set, did you mean `sharegpt`?"
     );
     for (name, text, format) in [
         ("x.json", "[{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}]", "messages"),

@@ -144,11 +144,8 @@ fn a_changed_file_is_found_out() {
         failure(text.replace("\"sessions\":1", "\"sessions\":2")),
         "w.jsonl, line 1: holds 1 sessions of 1 requests, its header says 2 of 1"
     );
-    let unknown = failure(text.replace("\"planned\":{", "\"planned\":{\"colour\":1,"));
-    assert!(
-        unknown.starts_with("w.jsonl, line 2: no session: unknown field `colour`"),
-        "{unknown}"
-    );
+    let unknown = failure(text.replace("\"planned\":{", "\"planned\":{\"shade\":1,"));
+    assert!(unknown.starts_with("w.jsonl, line 2: no session: unknown field `shade`"), "{unknown}");
     assert_eq!(
         failure(text.replace("workload/1", "workload/2")),
         "w.jsonl, line 1: field `schema` is `goodput.workload/2`, expected goodput.workload/1"

@@ -6,15 +6,15 @@ mod nginx;
 mod otel;
 
 use crate::common::{file, message};
-use goodput_dataset::{ConvertTarget, Loaded, TraceFormat, TraceOptions, convert, load_trace};
+use goodput_dataset::{ConvertTarget, Loaded, TraceFormat, TraceSelection, convert, load_trace};
 use goodput_model::{LogPlan, Nanos};
 
 /// The options of a form.
-fn options(format: TraceFormat) -> TraceOptions {
-    TraceOptions { format: Some(format), ..TraceOptions::default() }
+fn options(format: TraceFormat) -> TraceSelection {
+    TraceSelection { format: Some(format), ..TraceSelection::default() }
 }
 
-fn load(name: &str, content: impl AsRef<[u8]>, options: &TraceOptions) -> Result<Loaded, String> {
+fn load(name: &str, content: impl AsRef<[u8]>, options: &TraceSelection) -> Result<Loaded, String> {
     load_trace(&file(name, content).path, options).map_err(|error| message(&error))
 }
 
@@ -52,9 +52,9 @@ fn written(loaded: &Loaded) -> String {
 }
 
 /// An access log of nginx that was written by this format.
-fn nginx(format: &str) -> TraceOptions {
+fn nginx(format: &str) -> TraceSelection {
     let log = LogPlan { format: Some(format.to_owned()), ..LogPlan::default() };
-    TraceOptions { log, ..options(TraceFormat::Nginx) }
+    TraceSelection { log, ..options(TraceFormat::Nginx) }
 }
 
 #[test]

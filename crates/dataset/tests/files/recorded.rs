@@ -4,7 +4,7 @@ use crate::common::file;
 use goodput_dataset::trace::MOST_GAPS;
 use goodput_dataset::{
     ConvertTarget, DatasetEntry, DatasetError, DatasetTurn, Loaded, Param, Params, RecordedService,
-    TokenCounter, TraceHead, TraceOptions, TraceRow, TraceWriter, convert, load_trace,
+    TokenCounter, TraceHead, TraceRow, TraceSelection, TraceWriter, convert, load_trace,
 };
 use goodput_model::{Api, ErrorClass, Message, Nanos, Role};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn written(rows: &[TraceRow]) -> Vec<u8> {
 }
 
 fn load(bytes: impl AsRef<[u8]>) -> Result<Loaded, DatasetError> {
-    load_trace(&file("r.jsonl", bytes).path, &TraceOptions::default())
+    load_trace(&file("r.jsonl", bytes).path, &TraceSelection::default())
 }
 
 fn plain(at: u64) -> TraceRow {
@@ -193,11 +193,11 @@ fn text_that_was_asked_for_is_read_and_converted() {
     let line: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(line["messages"][0]["content"], "a  \"b\" \\");
     assert_eq!((&line["max_tokens"], &line["temperature"]), (&3.into(), &0.5.into()));
-    // Bodies of other forms are no text, but no fault either.
+    // Bodies of other forms are not text, and not an error either.
     for odd in ["no JSON", "[1]", r#"{"prompt":[1,2]}"#, r#"{"messages":[{"role":"x"}]}"#] {
         let loaded = load(written(&[TraceRow { body: Some(odd.to_owned()), ..plain(0) }])).unwrap();
         assert!(loaded.entries[0].turns[0].messages.is_empty(), "{odd}");
-        assert!(loaded.notes[0].starts_with("body that is no text"), "{:?}", loaded.notes);
+        assert!(loaded.notes[0].starts_with("body that is not text"), "{:?}", loaded.notes);
     }
 }
 

@@ -142,7 +142,7 @@ fn talks(path: &Path, names: [&str; 3]) {
         "message schema {{ OPTIONAL GROUP {column} (LIST) {{ REPEATED GROUP list {{ OPTIONAL GROUP element {{
             OPTIONAL BYTE_ARRAY {from} (UTF8); OPTIONAL BYTE_ARRAY {value} (UTF8); }} }} }} }}"
     );
-    // Two conversations: of four messages, and of one that nobody answers.
+    // Two conversations: of four messages, and of one without an answer.
     let (definition, repetition) = ([4; 5], [0, 1, 1, 1, 0]);
     let who: &[&str] = if from == "from" {
         &["system", "human", "gpt", "human", "human"]

@@ -3,7 +3,7 @@
 use crate::common::{file, trace};
 use goodput_dataset::trace::{TraceRow, TraceRowWriter};
 use goodput_dataset::{
-    DatasetEntry, DatasetTurn, Loaded, TraceFormat, TraceOptions, load_pairs, load_trace,
+    DatasetEntry, DatasetTurn, Loaded, TraceFormat, TraceSelection, load_pairs, load_trace,
 };
 use goodput_model::Nanos;
 
@@ -137,17 +137,20 @@ fn a_part_is_cut_and_counts_from_its_first_entry() {
     // The trace begins at 100 s, though its first row is later.
     let scratch =
         file("a.csv", azure(&[(101.0, 2), (100.0, 1), (102.5, 3), (104.0, 4), (110.0, 5)]));
-    let options = TraceOptions {
+    let options = TraceSelection {
         start: Nanos::from_millis(1_500),
         length: Some(Nanos::from_millis(3_000)),
-        ..TraceOptions::default()
+        ..TraceSelection::default()
     };
     let loaded = load_trace(&scratch.path, &options).unwrap();
     assert_eq!(inputs(&loaded), [(0, 3), (1_500, 4)]);
-    assert_eq!((loaded.seen, loaded.skipped["outside of the part to play"]), (5, 3));
-    let late = TraceOptions { start: Nanos::from_millis(20_000), ..TraceOptions::default() };
+    assert_eq!((loaded.seen, loaded.skipped["outside of the selected time range"]), (5, 3));
+    let late = TraceSelection { start: Nanos::from_millis(20_000), ..TraceSelection::default() };
     let error = load_trace(&scratch.path, &late).unwrap_err();
-    assert!(error.to_string().ends_with("none of its 5 rows lies in the part to play"), "{error}");
+    assert!(
+        error.to_string().ends_with("none of its 5 rows lies in the selected time range"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -198,9 +201,9 @@ fn what_we_record_is_what_we_read() {
 fn another_block_size_can_be_given() {
     let text = "{\"timestamp\":0,\"input_length\":100,\"output_length\":1,\"hash_ids\":[1,2]}";
     let scratch = file("m.jsonl", text);
-    let options = TraceOptions { block_tokens: Some(64), ..TraceOptions::default() };
+    let options = TraceSelection { block_tokens: Some(64), ..TraceSelection::default() };
     assert_eq!(load_trace(&scratch.path, &options).unwrap().block_tokens, Some(64));
-    assert!(load_trace(&scratch.path, &TraceOptions::default()).is_err());
+    assert!(load_trace(&scratch.path, &TraceSelection::default()).is_err());
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn requests_are_numbered_session_by_session() {
     assert_eq!(numbers, [(0, 0), (1, 2), (2, 4)]);
 }
 
-/// Sessions of so many requests each, some of which belong together.
+/// Sessions of this many requests each, some of which belong together.
 #[derive(Clone)]
 struct Short {
     requests: Vec<u64>,
@@ -102,7 +102,7 @@ fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
     };
     let feeder = Feeder::new(Box::new(sessions.clone()), shard, scribe, Senders::default());
     let (arrive, _due) = std::sync::mpsc::sync_channel(1);
-    let timeline = Arc::new(Timeline::new(&load));
+    let timeline = Arc::new(RunTimeline::new(&load));
     let mut feed = OpenFeed { feeder, arrivals, timeline, ahead: Arc::default(), arrive };
     std::iter::from_fn(|| feed.next())
         .take(1_000)
@@ -116,9 +116,9 @@ fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
 
 fn mode() -> impl Strategy<Value = Mode> {
     let arrivals = prop_oneof![
-        Just(goodput_model::Arrivals::Poisson),
-        Just(goodput_model::Arrivals::Constant),
-        Just(goodput_model::Arrivals::Gamma(2.0))
+        Just(goodput_model::ArrivalProcess::Poisson),
+        Just(goodput_model::ArrivalProcess::Constant),
+        Just(goodput_model::ArrivalProcess::Gamma(2.0))
     ];
     let shapes = ["2s@5,2s@5..20,1s@20", "sine:10:5:2s", "bursts:7/1s"];
     let shape = prop::sample::select(shapes.to_vec()).prop_map(|text| text.parse().unwrap());
@@ -131,7 +131,7 @@ fn mode() -> impl Strategy<Value = Mode> {
         }),
         Just(Mode::Open {
             rate: Rate::Infinite,
-            arrivals: goodput_model::Arrivals::Constant,
+            arrivals: goodput_model::ArrivalProcess::Constant,
             max_concurrency: None
         }),
         (arrivals, shape).prop_map(|(arrivals, shape)| Mode::Shaped {
@@ -220,7 +220,7 @@ fn what_is_ahead_is_bounded_in_bytes() {
         pause(REST);
         queue.len()
     };
-    // 256 MiB: eight texts, for there are bodies beside them.
+    // 256 MiB: eight texts, because bodies take room too.
     assert_eq!(fill(), 8);
     assert!(queue.pop().is_some());
     assert_eq!(fill(), 8);

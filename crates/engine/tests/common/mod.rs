@@ -9,8 +9,8 @@ use goodput_engine::{
     EngineRun, LiveCounters, RunControl, RunEnd, SessionSource, Sink, TimerMode, run,
 };
 use goodput_model::{
-    Api, Arrivals, CanaryReading, ConnectionPolicy, History, Load, LoadExtent, LoopLag, Message,
-    Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, SessionStep, Shard,
+    Api, ArrivalProcess, CanaryReading, ConnectionPolicy, History, Load, LoadExtent, LoopLag,
+    Message, Mode, Nanos, Planned, Rate, Request, RequestRecord, Role, Session, SessionStep, Shard,
 };
 use goodput_testkit::{LAST_CHUNK, STREAM_HEAD, Server, chunk, end_events, token_event};
 use goodput_wire::{Endpoint, EndpointSettings, RequestFormat};
@@ -100,7 +100,7 @@ pub(crate) fn replay(max_concurrency: Option<u32>) -> Load {
 /// Sessions arrive at equal gaps.
 pub(crate) fn open(rate: f64, num_requests: u64) -> Load {
     let rate = Rate::PerSecond(rate);
-    let mode = Mode::Open { rate, arrivals: Arrivals::Constant, max_concurrency: None };
+    let mode = Mode::Open { rate, arrivals: ArrivalProcess::Constant, max_concurrency: None };
     Load { num_requests: Some(num_requests), ..load(mode) }
 }
 

@@ -143,7 +143,7 @@ fn our_own_readers_find_what_was_written() {
 #[test]
 fn loads_keep_their_kind() {
     let burst = Rate::Infinite;
-    let arrivals = goodput_model::Arrivals::Poisson;
+    let arrivals = goodput_model::ArrivalProcess::Poisson;
     let open = |rate, cap| Mode::Open { rate, arrivals, max_concurrency: cap };
     let closed =
         Mode::Closed { concurrency: 8, think_time: std::time::Duration::ZERO, pause_first: false };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use goodput_exchange::{Run, aiperf, parse_results, sglang, vllm};
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
-    Api, Arrivals, ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Measure, Mode,
-    Nanos, Plan, Planned, Rate, RequestRecord, WorkloadPlan,
+    Api, ArrivalProcess, ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Measure,
+    Mode, Nanos, Plan, Planned, Rate, RequestRecord, WorkloadPlan,
 };
 use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
 use goodput_testkit::{RecordBuilder, usage};
@@ -229,10 +229,10 @@ impl Scene {
         let per_second = |share: f64| Rate::PerSecond(share * CAPACITY);
         let mode = match self.said.unwrap_or(self.sent) {
             Sent::Poisson(share) | Sent::InGroups(share) => {
-                open(per_second(share), Arrivals::Poisson)
+                open(per_second(share), ArrivalProcess::Poisson)
             }
-            Sent::Evenly(share) => open(per_second(share), Arrivals::Constant),
-            Sent::AtOnce => open(Rate::Infinite, Arrivals::Poisson),
+            Sent::Evenly(share) => open(per_second(share), ArrivalProcess::Constant),
+            Sent::AtOnce => open(Rate::Infinite, ArrivalProcess::Poisson),
             Sent::Closed(concurrency) => {
                 Mode::Closed { concurrency, think_time: Duration::ZERO, pause_first: false }
             }

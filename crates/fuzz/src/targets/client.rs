@@ -178,7 +178,7 @@ async fn asking(endpoint: Arc<Endpoint>, ask: Ask) {
         }
         Ask::Pages => {
             drop(facts_pages(&endpoint).await);
-            let mut reader = PagePlace::beside(&endpoint, "metrics").reader();
+            let mut reader = PagePlace::next_to(&endpoint, "metrics").reader();
             drop(reader.read(PATIENCE).await);
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_dataset::{
-    ConvertTarget as Form, DatasetFormat, DatasetOptions, Loaded, TraceFormat, TraceOptions,
+    ConvertTarget as Form, DatasetFormat, DatasetOptions, Loaded, TraceFormat, TraceSelection,
     convert, frozen, kind_of, load, load_numbers, load_pairs, load_trace,
 };
 
@@ -235,7 +235,7 @@ fn traces(case: &Case<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), Stri
     drop(kind_of(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
         for skip_invalid in [false, true] {
-            let options = TraceOptions { format, skip_invalid, ..TraceOptions::default() };
+            let options = TraceSelection { format, skip_invalid, ..TraceSelection::default() };
             match load_trace(&path, &options) {
                 Ok(loaded) if !loaded.entries.is_sorted_by_key(|entry| entry.at) => {
                     return Err("a trace that runs backwards".to_owned());
@@ -268,6 +268,7 @@ fn written(case: &Case<'_>, loaded: &Loaded) -> Result<(), String> {
 }
 
 fn read_own(path: &Path) -> Result<Loaded, String> {
-    let options = TraceOptions { format: Some(TraceFormat::Goodput), ..TraceOptions::default() };
+    let options =
+        TraceSelection { format: Some(TraceFormat::Goodput), ..TraceSelection::default() };
     load_trace(path, &options).map_err(|error| format!("what was written: {error}"))
 }

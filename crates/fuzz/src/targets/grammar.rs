@@ -7,7 +7,7 @@ use goodput_campaign::compare::Gate;
 use goodput_dataset::{DatasetFormat, TraceFormat};
 use goodput_mock::{MockFault, PageTrouble};
 use goodput_model::{
-    Arrivals, Delay, ErrorClass, LengthDistribution, LoadExtent, LoadShape, MetricName, Rate,
+    ArrivalProcess, Delay, ErrorClass, LengthDistribution, LoadExtent, LoadShape, MetricName, Rate,
     Shard, Slo, Until,
 };
 use goodput_wire::SessionHeader;
@@ -54,7 +54,7 @@ pub(super) fn targets() -> Vec<Target> {
         ),
         ("shape", LoadShape, ["1m@5,2m@20", "30s@0..50", "sine:5:4:10m", "bursts:50/30s"], TIMES),
         ("rate", Rate, ["20", "20/s", "90/m", "inf", "1e3/h"], ["/s", "/m", "/h", "inf", "e", "."]),
-        ("arrivals", Arrivals, ["poisson", "constant", "gamma:2.5"], ["gamma:", "."]),
+        ("arrivals", ArrivalProcess, ["poisson", "constant", "gamma:2.5"], ["gamma:", "."]),
         ("extent", LoadExtent, ["10s", "50", "auto", "1m 30s"], TIMES),
         (
             "delay",

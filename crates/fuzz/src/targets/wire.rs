@@ -3,7 +3,7 @@
 use goodput_model::{Exchange, Nanos};
 use goodput_wire::hot::BodyFraming;
 use goodput_wire::{
-    AnswerLimits, AnswerReader, BaseUrl, BodyPart, Inflow, PassedHead, Passing, Read,
+    AnswerLimits, AnswerReader, AnswerTap, BaseUrl, BodyPart, Inflow, PassedHead, Read,
     RequestFormat, SseParser,
 };
 use http::HeaderMap;
@@ -220,7 +220,7 @@ fn answer(case: &Case<'_>) -> Result<(), String> {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
         let read = |pieces: &[&[u8]]| {
-            let mut passing = Passing::new(true, keep_text);
+            let mut passing = AnswerTap::new(true, keep_text);
             passing.head(PassedHead { status: 200, headers: &headers, read: READ });
             for piece in pieces {
                 passing.take(piece, READ);

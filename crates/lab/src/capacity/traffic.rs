@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use goodput_campaign::capacity::{Expected, Refused, Traffic};
-use goodput_dataset::{DatasetEntry, TraceOptions, load_numbers, load_trace};
+use goodput_dataset::{DatasetEntry, TraceSelection, load_numbers, load_trace};
 use goodput_model::Nanos;
 
 use super::refused;
@@ -87,7 +87,7 @@ fn from_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
 }
 
 fn from_trace(path: &Path) -> Result<Load, Failed> {
-    let loaded = load_trace(path, &TraceOptions::default())
+    let loaded = load_trace(path, &TraceSelection::default())
         .map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let instants: Vec<f64> =
         loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();

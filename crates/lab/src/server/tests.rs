@@ -135,10 +135,10 @@ fn what_fails_is_on_record_and_does_not_end_it() {
         scrapes.iter().map(|scrape| scrape.outcome.as_ref().err().map_or("", |e| e)).collect();
     let expected = [
         "HTTP 500",
-        "a web page instead of metrics",
+        "a web page, not metrics",
         "cut: connection closed in the middle of the answer",
         "HTTP 302",
-        "no whole answer within 1 s",
+        "no complete answer within 1 s",
         "",
     ];
     assert_eq!(said[..expected.len()], expected);

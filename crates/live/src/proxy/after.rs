@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use goodput_model::{ErrorClass, Failure, Nanos};
-use goodput_wire::{Passing, Read};
+use goodput_wire::{AnswerTap, Read};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::Notify;
@@ -32,14 +32,14 @@ pub(crate) struct Told {
 /// The answer as far as it was looked at, and the frame that was not: it is looked at when the next one
 /// comes, which saves a turn of the task for each.
 pub(crate) struct Seen {
-    pub(crate) passing: Passing,
+    pub(crate) passing: AnswerTap,
     waiting: Option<(Bytes, Read)>,
     last: Option<Read>,
     keeping: Keeping,
 }
 
 impl Seen {
-    pub(crate) fn new(passing: Passing, keeping: Keeping) -> Self {
+    pub(crate) fn new(passing: AnswerTap, keeping: Keeping) -> Self {
         Self { passing, waiting: None, last: None, keeping }
     }
 

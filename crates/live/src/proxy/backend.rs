@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, FailureStage, Http};
-use goodput_wire::{EndpointError, PassedHead, Passing, Read};
+use goodput_wire::{AnswerTap, EndpointError, PassedHead, Read};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, header};
 use hyper::body::Body;
@@ -61,7 +61,7 @@ impl Backend {
     pub async fn ask(&self, question: Question) -> Exchange {
         let (head, limit) = (&question.head, question.limit);
         let is_api = api_of(&head.method, head.uri.path()).is_some();
-        let mut passing = Passing::new(is_api, question.keep_text);
+        let mut passing = AnswerTap::new(is_api, question.keep_text);
         passing.exchange_mut().stamps.dispatched = now();
         passing.exchange_mut().body_bytes = question.body.len() as u64;
         let outcome = timeout(limit, self.ask_within(question, &mut passing)).await;
@@ -84,7 +84,11 @@ impl Backend {
         }
     }
 
-    async fn ask_within(&self, question: Question, passing: &mut Passing) -> Result<Read, Failure> {
+    async fn ask_within(
+        &self,
+        question: Question,
+        passing: &mut AnswerTap,
+    ) -> Result<Read, Failure> {
         let Question { head, body, via, most_bytes, .. } = question;
         let body = Some(body).filter(|body| !body.is_empty());
         let mut is_fresh = false;

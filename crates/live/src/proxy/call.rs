@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{Failure, Nanos};
-use goodput_wire::{Passing, Read};
+use goodput_wire::{AnswerTap, Read};
 
 use crate::proxy::after::{Over, Seen};
 use crate::proxy::inquiry::Inquiry;
@@ -35,7 +35,7 @@ impl Call {
         under_way: UnderWay,
         number: u64,
         arrived: Nanos,
-        passing: Passing,
+        passing: AnswerTap,
     ) -> Self {
         shared.tally.in_flight.add(1);
         let keeping = Keeping::new(&shared.allowance, shared.limits.kept_total);
@@ -57,7 +57,7 @@ impl Call {
         self.inquiry = Some(Rc::clone(inquiry));
     }
 
-    pub(crate) fn passing(&mut self) -> Option<&mut Passing> {
+    pub(crate) fn passing(&mut self) -> Option<&mut AnswerTap> {
         self.seen.as_mut().map(|seen| &mut seen.passing)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Failure, FailureStage};
-use goodput_wire::{PassedHead, Passing};
+use goodput_wire::{AnswerTap, PassedHead};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
@@ -69,7 +69,7 @@ pub(crate) async fn answer(
     under_way.sits(seat);
     let number = shared.tally.requests.next();
     let is_api = api_of(&parts.method, parts.uri.path()).is_some();
-    let mut passing = Passing::new(is_api, shared.keep_text);
+    let mut passing = AnswerTap::new(is_api, shared.keep_text);
     passing.exchange_mut().stamps.dispatched = arrived;
     let mut call = Call::new(shared, under_way, number, arrived, passing);
     let head = Arc::new(parts);

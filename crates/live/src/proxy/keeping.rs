@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use goodput_wire::Passing;
+use goodput_wire::AnswerTap;
 
 /// What an answer may hold beside the common allowance: enough for most.
 const UNCOUNTED: usize = 8 << 10;
@@ -44,7 +44,7 @@ impl Keeping {
     }
 
     /// Counts what the reader of the answer holds by now. Where that is too much, it holds no more.
-    pub(crate) fn follow(&mut self, passing: &mut Passing) {
+    pub(crate) fn follow(&mut self, passing: &mut AnswerTap) {
         let held = passing.held().saturating_sub(UNCOUNTED);
         if held > self.held && !self.allowance.take(held - self.held, self.most) {
             passing.hold_no_more();
@@ -74,8 +74,8 @@ mod tests {
     const READ: Read = Read { at: Nanos(1), sequence: 1, lag_us: None };
 
     /// An answer in one piece, of which so many bytes have come.
-    fn whole(bytes: usize) -> Passing {
-        let mut passing = Passing::new(true, false);
+    fn whole(bytes: usize) -> AnswerTap {
+        let mut passing = AnswerTap::new(true, false);
         passing.head(PassedHead { status: 200, headers: &HeaderMap::new(), read: READ });
         passing.take(&[b"{".as_slice(), &vec![b' '; bytes - 1]].concat(), READ);
         passing

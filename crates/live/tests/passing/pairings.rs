@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::support::{Notes, settings, start, until};
 use bytes::Bytes;
 use goodput_live::{Backend, Ending, Limits, Proxy, Question, Settings, TlsFiles, Upstream};
-use goodput_mock::Mock;
+use goodput_mock::MockServer;
 use goodput_model::{Api, ConnectionPolicy, ErrorClass, Exchange, Http};
 use goodput_testkit::{STREAM_HEAD, Server, Step, chunk, token_event};
 use goodput_wire::{Client, Endpoint};
@@ -96,8 +96,8 @@ fn all_pairings_give_the_same_answer() {
     let certificate = Certificate::new();
     let TlsFiles { certificate: chain, key } = certificate.files();
     let files = goodput_mock::ServerTlsFiles { certificate: chain, key };
-    let plain = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
-    let tls = Mock::start("127.0.0.1:0", "".parse().unwrap(), Some(&files), None).unwrap();
+    let plain = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let tls = MockServer::start("127.0.0.1:0", "".parse().unwrap(), Some(&files), None).unwrap();
     let direct = ask(&format!("http://{}", plain.address()), Http::Http1, 1).remove(0);
     assert_eq!((direct.failure.clone(), direct.chunks.len()), (None, 5));
     let upstreams = [
@@ -134,7 +134,7 @@ fn all_pairings_give_the_same_answer() {
 
 #[test]
 fn more_streams_than_a_connection_carries_get_another() {
-    let mock = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let mock = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     let url = format!("http://{}", mock.address()).parse().unwrap();
     let upstream = Upstream { url, http: Http::Http2, cacert: None, insecure: false };
     let (proxy, notes) = proxy(upstream, None, 1);
@@ -149,7 +149,7 @@ fn more_streams_than_a_connection_carries_get_another() {
 
 #[test]
 fn several_workers_share_the_load() {
-    let mock = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let mock = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     let upstream = crate::support::upstream(&format!("http://{}", mock.address()));
     let (proxy, notes) = proxy(upstream, None, 3);
     let exchanges = ask(&format!("http://{}", proxy.address()), Http::Http1, 60);
@@ -197,7 +197,8 @@ fn a_cut_upstream_is_a_reset_stream_of_http_2_and_its_neighbours_live() {
 fn a_stream_of_http_2_that_is_given_up_cancels_its_request() {
     for http in [Http::Http1, Http::Http2] {
         // Ten minutes to the first token: only a cancelled request ends before that.
-        let mock = Mock::start("127.0.0.1:0", "ttft=600s".parse().unwrap(), None, None).unwrap();
+        let mock =
+            MockServer::start("127.0.0.1:0", "ttft=600s".parse().unwrap(), None, None).unwrap();
         let url = format!("http://{}", mock.address()).parse().unwrap();
         let upstream = Upstream { url, http, cacert: None, insecure: false };
         let (proxy, notes) = proxy(upstream, None, 1);
@@ -219,7 +220,7 @@ fn a_stream_of_http_2_that_is_given_up_cancels_its_request() {
 
 #[test]
 fn a_question_of_our_own_is_measured_like_one_that_passes() {
-    let mock = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let mock = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     let direct = ask(&format!("http://{}", mock.address()), Http::Http1, 1).remove(0);
     for http in [Http::Http1, Http::Http2] {
         let url = format!("http://{}", mock.address()).parse().unwrap();

@@ -9,7 +9,7 @@ use crate::pairings::{Certificate, ask as ask_over_tls};
 use crate::support::{Notes, connect, raw_server, settings, start, until};
 use goodput_clock::pause;
 use goodput_live::{HEALTH, Proxy, Settings};
-use goodput_mock::Mock;
+use goodput_mock::MockServer;
 use goodput_model::{Http, Nanos};
 use goodput_testkit::{Server, answer};
 
@@ -175,7 +175,7 @@ fn clients_that_never_ask_make_way_too() {
 
 #[test]
 fn handshakes_that_never_end_make_way_too() {
-    let upstream = Mock::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
+    let upstream = MockServer::start("127.0.0.1:0", "".parse().unwrap(), None, None).unwrap();
     let certificate = Certificate::new();
     let (proxy, _notes) = proxy(&format!("http://{}", upstream.address()), |settings| {
         settings.tls = Some(certificate.files());

@@ -34,7 +34,7 @@ pub(crate) enum AnswerKind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestRules<'a> {
     pub(crate) model: &'a str,
-    /// Adapters that are served beside it.
+    /// Adapters served in addition to the model.
     pub(crate) loras: &'a [String],
     /// Tokens of prompt and answer together.
     pub(crate) max_model_len: u32,
@@ -241,7 +241,7 @@ impl CheckedRequest {
             let name = tool.get("function").and_then(|function| function.get("name")?.as_str());
             let Some(name) = name else {
                 let field = format!("tools[{at}].function.name");
-                let message = format!("`{field}` is missing or no string");
+                let message = format!("`{field}` is missing or not a string");
                 return Err(ApiRefusal::field(field, message));
             };
             self.tools.push(name.to_owned());
@@ -409,7 +409,7 @@ fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusa
         Value::Object(_) => {
             let name = choice.get("function").and_then(|function| function.get("name")?.as_str());
             let name = name.ok_or_else(|| {
-                refuse("`tool_choice.function.name` is missing or no string".to_owned())
+                refuse("`tool_choice.function.name` is missing or not a string".to_owned())
             })?;
             ToolChoice::Named(name.to_owned())
         }

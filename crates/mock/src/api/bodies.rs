@@ -24,9 +24,9 @@ pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>,
         }
         render.ids
     } else {
-        let prompt = fields.text("prompt")?.ok_or_else(|| {
-            ApiRefusal::field("prompt", "either `prompt` or `messages` must be given")
-        })?;
+        let prompt = fields
+            .text("prompt")?
+            .ok_or_else(|| ApiRefusal::field("prompt", "give either `prompt` or `messages`"))?;
         of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
     };
     if tokens.len() > MOST_TOKENS {
@@ -56,7 +56,7 @@ pub(crate) fn detokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8
         None => return Err(ApiRefusal::field("tokens", "`tokens` is missing")),
         Some(serde_json::Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
         Some(serde_json::Value::Array(tokens)) => ids("tokens", tokens)?,
-        Some(other) => return Err(wrong("tokens", "a list of token ids", other)),
+        Some(other) => return Err(wrong("tokens", "a list of token IDs", other)),
     };
     let mut out = br#"{"prompt":"#.to_vec();
     quoted(&mut out, &decode(&tokens));

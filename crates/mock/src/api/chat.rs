@@ -141,7 +141,7 @@ impl Render {
                 self.media(data.ok_or_else(|| missing("address or data"))?)
             }
             other => {
-                let message = format!("`{other}` is no type of a part of `{}`", name());
+                let message = format!("`{other}` is not a type of part in `{}`", name());
                 Err(ApiRefusal::field(name(), message))
             }
         }
@@ -202,7 +202,7 @@ fn media_data(value: &Value) -> Option<&str> {
 
 /// Prompts in the four forms that completions and embeddings take them.
 pub(crate) fn prompts(name: &'static str, value: &Value) -> Result<Vec<Vec<u32>>, ApiRefusal> {
-    const FORMS: &str = "a string, a list of strings, a list of token ids or a list of such lists";
+    const FORMS: &str = "a string, a list of strings, a list of token IDs or a list of such lists";
     let refuse = || ApiRefusal::field(name, format!("`{name}` must be {FORMS}"));
     match value {
         Value::String(text) => Ok(vec![of_text(text, true)]),
@@ -243,7 +243,7 @@ pub(crate) fn ids(name: &'static str, items: &[Value]) -> Result<Vec<u32>, ApiRe
     let id = |item: &Value| {
         let id = item.as_u64().and_then(|id| u32::try_from(id).ok());
         id.filter(|id| *id < tokenizer::VOCABULARY).ok_or_else(|| {
-            let message = format!("`{name}` has {} that is no token id", kind(item));
+            let message = format!("`{name}` has {} that is not a token ID", kind(item));
             ApiRefusal::field(name, message)
         })
     };

@@ -97,7 +97,7 @@ pub(crate) struct AnswerUsage {
 }
 
 impl AnswerUsage {
-    /// As a tokenizer counts that makes so many tokens of one of ours.
+    /// The counts of a tokenizer that makes this many tokens of one of ours.
     pub(crate) fn times(self, factor: f64) -> Self {
         let times = |count: f64| (count * factor).round();
         let few = |count: u32| times(f64::from(count)) as u32;

@@ -50,7 +50,7 @@ impl ApiRefusal {
 
     /// No such path.
     pub(crate) fn not_found(path: &str) -> Self {
-        let message = format!("there is nothing at `{path}`");
+        let message = format!("no endpoint at `{path}`");
         Self { status: StatusCode::NOT_FOUND, code: Some("not_found"), ..Self::bad(message) }
     }
 

@@ -93,7 +93,7 @@ fn events(stream: &str) -> Vec<Value> {
 
 /// What a client that follows the protocol makes of a choice.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
+struct ParsedStream {
     text: String,
     reasoning: String,
     arguments: String,
@@ -106,7 +106,7 @@ struct Heard {
     logprobs: Vec<String>,
 }
 
-impl Heard {
+impl ParsedStream {
     fn add(&mut self, choice: &Value) {
         let said = choice.get("delta").or(choice.get("message")).unwrap_or(choice);
         for name in ["content", "text"] {
@@ -139,8 +139,8 @@ impl Heard {
     }
 }
 
-fn heard(ask: &CheckedRequest, events: &[Value]) -> Vec<Heard> {
-    let mut all: Vec<_> = (0..ask.choices()).map(|_| Heard::default()).collect();
+fn heard(ask: &CheckedRequest, events: &[Value]) -> Vec<ParsedStream> {
+    let mut all: Vec<_> = (0..ask.choices()).map(|_| ParsedStream::default()).collect();
     for choice in events.iter().flat_map(|event| event["choices"].as_array().unwrap()) {
         all[choice["index"].as_u64().unwrap() as usize].add(choice);
     }
@@ -151,7 +151,7 @@ fn heard_whole(
     ask: &CheckedRequest,
     natural: Option<u32>,
     behavior: &AnswerBehavior,
-) -> (Vec<Heard>, Value) {
+) -> (Vec<ParsedStream>, Value) {
     let body = whole(&HEAD, ask, &plans(ask, natural, behavior), behavior, 3);
     let body: Value = serde_json::from_slice(&body).unwrap();
     (heard(ask, std::slice::from_ref(&body)), body)

@@ -208,7 +208,7 @@ fn spelling(id: u32) -> TokenBytes {
     piece
 }
 
-/// The text of a sequence of tokens; bytes that are no UTF-8 are replaced, unknown ids left out.
+/// The text of a sequence of tokens; bytes that are not UTF-8 are replaced, unknown ids left out.
 pub(crate) fn decode(ids: &[u32]) -> String {
     let mut bytes = Vec::with_capacity(ids.len() * 5);
     for id in ids {

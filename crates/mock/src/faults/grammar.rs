@@ -47,7 +47,7 @@ impl FaultWindow {
     }
 }
 
-/// Why a text is no fault.
+/// Why a text is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a fault: {reason}")]
 pub struct FaultError {
@@ -111,7 +111,7 @@ fn read(text: &str) -> Result<MockFault, String> {
     let (name, value) = rest.split_once('=').map_or((rest, None), |(a, b)| (a, Some(b)));
     let kind = kind(name, value)?;
     if kind.is_of_connections() && share.is_some() {
-        return Err(format!("`{name}` is not done to single requests and takes no share"));
+        return Err(format!("`{name}` does not apply to single requests and takes no share"));
     }
     if kind == FaultKind::Refuse && window.is_none() {
         return Err("`refuse` needs to know when: write `refuse@5s+3s`".to_owned());
@@ -224,7 +224,7 @@ fn role(name: &str) -> Result<FaultKind, String> {
     let role = RoleShape::NAMES.iter().find(|(_, known)| *known == name);
     role.map(|(role, _)| FaultKind::Role(*role)).ok_or_else(|| {
         let names: Vec<&str> = RoleShape::NAMES.iter().map(|(_, name)| *name).collect();
-        format!("`{name}` is no shape of the role; the shapes are {}", names.join(", "))
+        format!("`{name}` is not a role shape; expected one of {}", names.join(", "))
     })
 }
 

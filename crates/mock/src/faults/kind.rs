@@ -15,7 +15,7 @@ pub enum FaultKind {
     Refuse,
     /// `slow-accept`: each accepted connection waits.
     SlowAccept(Nanos),
-    /// `close-after`: a connection ends after so many requests.
+    /// `close-after`: a connection ends after this many requests.
     CloseAfter(u32),
     /// `pause`: the whole server stands still for the first time, once every second one.
     Pause(Nanos, Nanos),

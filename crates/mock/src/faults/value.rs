@@ -45,7 +45,7 @@ pub(super) fn count(text: &str, least: u32) -> Result<u32, String> {
 
 /// `A/B`
 pub(super) fn pair(text: &str) -> Result<(&str, &str), String> {
-    text.split_once('/').ok_or_else(|| format!("`{text}` lacks a `/`"))
+    text.split_once('/').ok_or_else(|| format!("`{text}` has no `/`"))
 }
 
 /// `8MB`, `64KiB`, `1000`

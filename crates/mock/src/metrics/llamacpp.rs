@@ -11,15 +11,15 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
     let predicted = metrics.generation_tokens as f64;
     let decode = metrics.gaps.sum();
     for (name, help, value) in [
-        ("prompt_tokens_total", "Tokens of prompts that were not in the cache.", computed),
+        ("prompt_tokens_total", "Prompt tokens that were not in the cache.", computed),
         (
             "prompt_tokens_cached_total",
-            "Tokens of prompts from the cache.",
+            "Prompt tokens found in the cache.",
             metrics.cached_tokens as f64,
         ),
         ("prompt_seconds_total", "Seconds spent on prompts.", prefill),
-        ("tokens_predicted_total", "Tokens of answers.", predicted),
-        ("tokens_predicted_seconds_total", "Seconds spent on answers.", decode),
+        ("tokens_predicted_total", "Generated tokens.", predicted),
+        ("tokens_predicted_seconds_total", "Seconds spent on generation.", decode),
         ("n_decode_total", "Steps of the engine.", gauges.steps as f64),
         ("n_tokens_max", "The longest sequence, prompt and answer.", metrics.longest as f64),
         (
@@ -29,17 +29,17 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
         ),
         (
             "spec_decode_num_accepted_tokens_total",
-            "Proposed tokens that were taken.",
+            "Proposed tokens that were accepted.",
             gauges.spec_accepted as f64,
         ),
     ] {
         page.counter(&format!("llamacpp:{name}"), help, value);
     }
     for (name, help, value) in [
-        ("prompt_tokens_seconds", "Tokens of prompts per second.", ratio(computed, prefill)),
-        ("predicted_tokens_seconds", "Tokens of answers per second.", ratio(predicted, decode)),
+        ("prompt_tokens_seconds", "Prompt tokens per second.", ratio(computed, prefill)),
+        ("predicted_tokens_seconds", "Generated tokens per second.", ratio(predicted, decode)),
         ("requests_processing", "Requests in the batch.", gauges.running as f64),
-        ("requests_deferred", "Requests that wait for a place.", gauges.waiting as f64),
+        ("requests_deferred", "Requests in the queue.", gauges.waiting as f64),
         (
             "n_busy_slots_per_decode",
             "Requests in the batch, mean of all steps.",

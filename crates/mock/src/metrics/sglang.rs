@@ -25,32 +25,32 @@ fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let hits = ratio(gauges.prefix_hits as f64, gauges.prefix_queries as f64);
     for (name, help, value) in [
         ("num_running_reqs", "Requests in the batch.", gauges.running as f64),
-        ("num_queue_reqs", "Requests that wait for a place.", gauges.waiting as f64),
-        ("num_used_tokens", "Places of the KV cache in use.", tokens(gauges.kv_blocks_used)),
-        ("max_total_num_tokens", "Places of the KV cache.", tokens(gauges.kv_blocks_total)),
-        ("token_usage", "Part of the KV cache in use, from 0 to 1.", usage),
-        ("cache_hit_rate", "Part of looked-up tokens that the prefix cache had.", hits),
-        ("gen_throughput", "Tokens of answers per second.", metrics.throughput),
+        ("num_queue_reqs", "Requests in the queue.", gauges.waiting as f64),
+        ("num_used_tokens", "Token slots of the KV cache in use.", tokens(gauges.kv_blocks_used)),
+        ("max_total_num_tokens", "Token slots of the KV cache.", tokens(gauges.kv_blocks_total)),
+        ("token_usage", "Share of the KV cache in use, from 0 to 1.", usage),
+        ("cache_hit_rate", "Share of looked-up tokens found in the prefix cache.", hits),
+        ("gen_throughput", "Generated tokens per second.", metrics.throughput),
     ] {
         page.gauge(&format!("sglang:{name}"), help, value);
     }
     if gauges.spec_drafted > 0 {
         let rate = ratio(gauges.spec_accepted as f64, gauges.spec_drafted as f64);
-        page.gauge("sglang:spec_accept_rate", "Part of proposed tokens that were taken.", rate);
+        page.gauge("sglang:spec_accept_rate", "Share of proposed tokens that were accepted.", rate);
     }
     let name = "sglang:num_retracted_requests_total";
-    page.counter(name, "Requests that lost their place.", gauges.preemptions as f64);
+    page.counter(name, "Preempted requests.", gauges.preemptions as f64);
     let queue = (&metrics.queue, &SGLANG_QUEUE[..]);
-    page.histogram("sglang:queue_time_seconds", "In the queue.", queue);
+    page.histogram("sglang:queue_time_seconds", "Time in the queue.", queue);
 }
 
 fn requests(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     let [stop, length, abort] = metrics.finished;
     for (name, help, value) in [
-        ("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens),
-        ("generation_tokens_total", "Tokens of answers.", metrics.generation_tokens),
-        ("cached_tokens_total", "Tokens of prompts from the cache.", metrics.cached_tokens),
-        ("num_requests_total", "Requests that ended by themselves.", stop + length),
+        ("prompt_tokens_total", "Prompt tokens.", metrics.prompt_tokens),
+        ("generation_tokens_total", "Generated tokens.", metrics.generation_tokens),
+        ("cached_tokens_total", "Prompt tokens found in the cache.", metrics.cached_tokens),
+        ("num_requests_total", "Requests that finished.", stop + length),
         ("num_aborted_requests_total", "Requests whose client left.", abort),
     ] {
         page.counter(&format!("sglang:{name}"), help, value as f64);
@@ -58,19 +58,19 @@ fn requests(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     for (name, help, histogram, bounds) in [
         (
             "time_to_first_token_seconds",
-            "From arrival to the first token.",
+            "Time from arrival to the first token.",
             &metrics.ttft,
             &SGLANG_TTFT[..],
         ),
         (
             "inter_token_latency_seconds",
-            "From token to token.",
+            "Time between tokens.",
             &metrics.gaps_per_token,
             &SGLANG_GAP,
         ),
         (
             "e2e_request_latency_seconds",
-            "From arrival to the last token.",
+            "Time from arrival to the last token.",
             &metrics.e2e,
             &SGLANG_REQUEST,
         ),

@@ -27,15 +27,15 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
     for (cause, count) in causes {
         page.sample(name, &[("err", cause)], count as f64);
     }
-    page.gauge("tgi_queue_size", "Requests that wait for a place.", gauges.waiting as f64);
+    page.gauge("tgi_queue_size", "Requests in the queue.", gauges.waiting as f64);
     page.gauge("tgi_batch_current_size", "Requests in the batch.", gauges.running as f64);
     let places = gauges.kv_blocks_total.saturating_mul(metrics.block_tokens);
-    page.gauge("tgi_batch_current_max_tokens", "Tokens the batch may have.", places as f64);
+    page.gauge("tgi_batch_current_max_tokens", "Most tokens in the batch.", places as f64);
     let durations = tgi_durations();
     for (name, help, histogram) in [
-        ("tgi_request_duration", "From arrival to the last token.", &metrics.e2e),
-        ("tgi_request_queue_duration", "In the queue.", &metrics.queue),
-        ("tgi_request_inference_duration", "In the batch.", &metrics.inference),
+        ("tgi_request_duration", "Time from arrival to the last token.", &metrics.e2e),
+        ("tgi_request_queue_duration", "Time in the queue.", &metrics.queue),
+        ("tgi_request_inference_duration", "Time in the batch.", &metrics.inference),
         (
             "tgi_request_mean_time_per_token_duration",
             "Time in the batch by tokens of the answer.",
@@ -48,7 +48,7 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
     for (name, help, histogram) in [
         ("tgi_request_input_length", "Tokens of a prompt.", &metrics.request_prompt),
         ("tgi_request_generated_tokens", "Tokens of an answer.", &metrics.request_output),
-        ("tgi_request_max_new_tokens", "Limits that requests set.", &metrics.max_tokens),
+        ("tgi_request_max_new_tokens", "Token limits that requests set.", &metrics.max_tokens),
     ] {
         page.histogram(name, help, (histogram, &tokens));
     }

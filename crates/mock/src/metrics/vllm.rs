@@ -21,13 +21,13 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges, model: &str) -> Str
 fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let waiting = gauges.waiting as f64;
     page.gauge("vllm:num_requests_running", "Requests in the batch.", gauges.running as f64);
-    page.gauge("vllm:num_requests_waiting", "Requests that wait for a place.", waiting);
+    page.gauge("vllm:num_requests_waiting", "Requests in the queue.", waiting);
     let name = "vllm:num_requests_waiting_by_reason";
-    page.family(name, "gauge", "Requests that wait for a place, by what they wait for.");
+    page.family(name, "gauge", "Requests in the queue, by what they wait for.");
     page.sample(name, &[("reason", "capacity")], waiting);
     page.sample(name, &[("reason", "deferred")], 0.0);
     let usage = ratio(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
-    page.gauge("vllm:kv_cache_usage_perc", "Part of the KV cache in use, from 0 to 1.", usage);
+    page.gauge("vllm:kv_cache_usage_perc", "Share of the KV cache in use, from 0 to 1.", usage);
     let name = "vllm:cache_config_info";
     page.family(name, "gauge", "Size of the KV cache, in labels.");
     let blocks = gauges.kv_blocks_total;
@@ -48,10 +48,10 @@ fn counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges
             gauges.prefix_queries,
         ),
         ("prefix_cache_hits_total", "Tokens found in the prefix cache.", gauges.prefix_hits),
-        ("num_preemptions_total", "Requests that lost their place.", gauges.preemptions),
-        ("prompt_tokens_total", "Tokens of prompts.", metrics.prompt_tokens),
-        ("prompt_tokens_cached_total", "Tokens of prompts from the cache.", metrics.cached_tokens),
-        ("generation_tokens_total", "Tokens of answers.", metrics.generation_tokens),
+        ("num_preemptions_total", "Preempted requests.", gauges.preemptions),
+        ("prompt_tokens_total", "Prompt tokens.", metrics.prompt_tokens),
+        ("prompt_tokens_cached_total", "Prompt tokens found in the cache.", metrics.cached_tokens),
+        ("generation_tokens_total", "Generated tokens.", metrics.generation_tokens),
     ] {
         page.counter(&format!("vllm:{name}"), help, value as f64);
     }
@@ -68,7 +68,7 @@ fn counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges
         let name = "vllm:spec_decode_num_draft_tokens_total";
         page.counter(name, "Tokens that the draft proposed.", gauges.spec_drafted as f64);
         let name = "vllm:spec_decode_num_accepted_tokens_total";
-        page.counter(name, "Proposed tokens that were taken.", gauges.spec_accepted as f64);
+        page.counter(name, "Proposed tokens that were accepted.", gauges.spec_accepted as f64);
     }
 }
 
@@ -77,7 +77,7 @@ fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     for (name, help, histogram) in [
         ("request_prompt_tokens", "Tokens of a prompt.", &metrics.request_prompt),
         ("request_generation_tokens", "Tokens of an answer.", &metrics.request_output),
-        ("request_params_max_tokens", "Limits that requests set.", &metrics.max_tokens),
+        ("request_params_max_tokens", "Token limits that requests set.", &metrics.max_tokens),
         (
             "request_prefill_kv_computed_tokens",
             "Tokens of a prompt that were not in the cache.",
@@ -86,7 +86,7 @@ fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     ] {
         page.histogram(&format!("vllm:{name}"), help, (histogram, bounds));
     }
-    page.histogram("vllm:request_params_n", "Answers asked for.", (&metrics.n, &VLLM_N));
+    page.histogram("vllm:request_params_n", "Answers per request (n).", (&metrics.n, &VLLM_N));
     // Without steps there is no such page of a real engine: better none than one of zeros.
 }
 
@@ -94,34 +94,34 @@ fn times(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     for (name, help, histogram, bounds) in [
         (
             "time_to_first_token_seconds",
-            "From arrival to the first token.",
+            "Time from arrival to the first token.",
             &metrics.ttft,
             &VLLM_TTFT[..],
         ),
-        ("inter_token_latency_seconds", "From token to token.", &metrics.gaps, &VLLM_GAP),
+        ("inter_token_latency_seconds", "Time between tokens.", &metrics.gaps, &VLLM_GAP),
         (
             "request_time_per_output_token_seconds",
-            "Mean of a request from token to token.",
+            "Mean time between the tokens of a request.",
             &metrics.per_output_token,
             &VLLM_GAP,
         ),
         (
             "e2e_request_latency_seconds",
-            "From arrival to the last token.",
+            "Time from arrival to the last token.",
             &metrics.e2e,
             &VLLM_REQUEST,
         ),
-        ("request_queue_time_seconds", "In the queue.", &metrics.queue, &VLLM_REQUEST),
-        ("request_inference_time_seconds", "In the batch.", &metrics.inference, &VLLM_REQUEST),
+        ("request_queue_time_seconds", "Time in the queue.", &metrics.queue, &VLLM_REQUEST),
+        ("request_inference_time_seconds", "Time in the batch.", &metrics.inference, &VLLM_REQUEST),
         (
             "request_prefill_time_seconds",
-            "From leaving the queue to the first token.",
+            "Time from leaving the queue to the first token.",
             &metrics.prefill,
             &VLLM_REQUEST,
         ),
         (
             "request_decode_time_seconds",
-            "From the first token to the last.",
+            "Time from the first token to the last.",
             &metrics.decode,
             &VLLM_REQUEST,
         ),

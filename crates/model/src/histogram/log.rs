@@ -148,7 +148,7 @@ mod tests {
             assert!((told / time as f64 - 1.0).abs() < 0.02, "{time} as {told}");
             time += time / 7;
         }
-        // Neighbours in order, and the largest in the last.
+        // Neighbors in order, and the largest in the last.
         let all: Vec<u64> = (0..BUCKETS).map(|place| middle(place).0).collect();
         assert!(all.is_sorted());
         assert!((0..BUCKETS).all(|place| bucket(middle(place)) == place));

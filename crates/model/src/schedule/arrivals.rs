@@ -1,7 +1,7 @@
 //! Due instants of an open loop.
 
 use crate::random::{Domain, RandomStream};
-use crate::{Arrivals as Process, LoadShape, Nanos, Rate};
+use crate::{ArrivalProcess as Process, LoadShape, Nanos, Rate};
 
 use super::shaped::InverseRate;
 

@@ -9,7 +9,7 @@ use crate::{Load, LoadExtent, Nanos, Phase};
 /// Each request is placed once, by its due instant, in order of dispatch. The counters are atomic
 /// because closed-loop workers share one timeline; they carry no other data.
 #[derive(Debug)]
-pub struct Timeline {
+pub struct RunTimeline {
     warmup: LoadExtent,
     duration: Option<Nanos>,
     num_requests: Option<u64>,
@@ -25,13 +25,13 @@ pub struct Timeline {
 /// Where a session stands in the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedSession {
-    /// The phase of its first request, and of the others unless [`Timeline::follow`] moves them.
+    /// The phase of its first request, and of the others unless [`RunTimeline::follow`] moves them.
     pub phase: Phase,
     /// How many of its requests may be sent; the count ends behind the last of them.
     pub allowed: u64,
 }
 
-impl Timeline {
+impl RunTimeline {
     /// The phases that this load asks for.
     pub fn new(load: &Load) -> Self {
         let from = match load.warmup {
@@ -57,7 +57,8 @@ impl Timeline {
         self.place_session(at, 1).map(|placed| placed.phase)
     }
 
-    /// Places a session of so many requests that arrives at `at`; `None` when the run has sent enough.
+    /// Places a session of this many requests that arrives at `at`; `None` when the run has sent
+    /// enough.
     ///
     /// Its requests use up the counts in order. One that begins in the warm-up stays there as a whole;
     /// one that is longer than what is left of the measured count is cut off there.
@@ -106,7 +107,7 @@ impl Timeline {
         (from != u64::MAX).then_some(Nanos(from) + self.duration? + self.cooldown)
     }
 
-    /// Whether the warm-up takes a session of so many requests.
+    /// Whether the warm-up takes a session of this many requests.
     fn is_warming(&self, at: Nanos, requests: u64) -> bool {
         match self.warmup {
             LoadExtent::Time(time) => at < Nanos::from(time),
@@ -115,7 +116,7 @@ impl Timeline {
         }
     }
 
-    /// How many of so many requests the measured count takes. Notes where it ends.
+    /// How many of this many requests the measured count takes. Notes where it ends.
     fn count(&self, at: Nanos, requests: u64) -> u64 {
         let limit = self.num_requests.unwrap_or(u64::MAX);
         let taken = take(&self.measured, limit, requests);
@@ -144,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Arrivals, Mode, Rate};
+    use crate::{ArrivalProcess, Mode, Rate};
 
     fn load(warmup: LoadExtent, duration: Option<u64>, num: Option<u64>, cooldown: u64) -> Load {
         Load {
@@ -158,7 +159,7 @@ mod tests {
             pin: false,
             mode: Mode::Open {
                 rate: Rate::PerSecond(1.0),
-                arrivals: Arrivals::Constant,
+                arrivals: ArrivalProcess::Constant,
                 max_concurrency: None,
             },
         }
@@ -166,7 +167,7 @@ mod tests {
 
     /// One request a second until the timeline ends: how many in each phase.
     fn counts(load: &Load) -> [usize; 3] {
-        let timeline = Timeline::new(load);
+        let timeline = RunTimeline::new(load);
         let phases: Vec<_> = (0..1000)
             .map_while(|second| timeline.place(Nanos::from_millis(second * 1000)))
             .collect();
@@ -190,9 +191,9 @@ mod tests {
         LoadExtent::Time(Duration::from_secs(seconds))
     }
 
-    /// Sessions of so many requests, one a second: what becomes of each.
+    /// Sessions of this many requests, one per second: the phase of each.
     fn sessions(load: &Load, requests: &[u64]) -> Vec<Option<(Phase, u64)>> {
-        let timeline = Timeline::new(load);
+        let timeline = RunTimeline::new(load);
         let at = |second: usize| Nanos::from_millis(second as u64 * 1000);
         let place = |(second, n): (usize, &u64)| timeline.place_session(at(second), *n);
         let placed = requests.iter().enumerate().map(place);
@@ -249,7 +250,7 @@ mod tests {
     fn later_steps_follow_the_time() {
         use Phase::{Cooldown, Measured, Warmup};
         let at = |seconds: u64| Nanos::from_millis(seconds * 1000);
-        let timed = Timeline::new(&load(secs(5), Some(20), None, 3));
+        let timed = RunTimeline::new(&load(secs(5), Some(20), None, 3));
         for (phase, seconds, expected) in [
             (Warmup, 4, Some(Warmup)),
             (Warmup, 5, Some(Measured)),
@@ -262,20 +263,20 @@ mod tests {
         ] {
             assert_eq!(timed.follow(at(seconds), phase), expected, "{phase:?} at {seconds}");
         }
-        // Until the warm-up's count is used up nobody knows when the measured part begins.
-        let counted = Timeline::new(&load(LoadExtent::Requests(1), Some(20), None, 0));
+        // Until the warm-up's count is used up, the start of the measured part is unknown.
+        let counted = RunTimeline::new(&load(LoadExtent::Requests(1), Some(20), None, 0));
         assert_eq!(counted.place_session(at(3), 1).unwrap().phase, Warmup);
         assert_eq!(counted.follow(at(100), Warmup), Some(Warmup));
         assert_eq!(counted.place_session(at(101), 1).unwrap().phase, Measured);
         assert_eq!(counted.follow(at(120), Warmup), Some(Measured));
         assert_eq!(counted.follow(at(121), Measured), None);
         // By count alone, the phase stays whatever the time.
-        let counted = Timeline::new(&load(LoadExtent::Requests(1), None, Some(9), 0));
+        let counted = RunTimeline::new(&load(LoadExtent::Requests(1), None, Some(9), 0));
         for phase in [Warmup, Measured, Cooldown] {
             assert_eq!(counted.follow(at(9999), phase), Some(phase));
         }
         // The count ended the measured part early: what was counted stays, the rest cools down.
-        let both = Timeline::new(&load(secs(0), Some(20), Some(4), 5));
+        let both = RunTimeline::new(&load(secs(0), Some(20), Some(4), 5));
         assert_eq!(
             both.place_session(at(2), 4),
             Some(PlacedSession { phase: Measured, allowed: 4 })
@@ -300,7 +301,7 @@ mod tests {
             gaps in prop::collection::vec((0u64..3, 1u64..5), 1..40),
         ) {
             let load = load(warmup, duration, num, cooldown);
-            let [single, session, several] = [0; 3].map(|_| Timeline::new(&load));
+            let [single, session, several] = [0; 3].map(|_| RunTimeline::new(&load));
             let mut seconds = 0;
             for (gap, requests) in gaps {
                 seconds += gap;

@@ -17,7 +17,7 @@ const SHORTEST_MS: f64 = 1e-6;
 /// The largest rate that a limit can name.
 const FASTEST: f64 = 1e12;
 
-/// A term that cannot be read or cannot stand beside the others.
+/// A term that cannot be parsed, or that contradicts another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("SLO term {number}, `{term}`: {what}")]
 pub struct SloError {
@@ -35,7 +35,7 @@ impl FromStr for Slo {
         let error = |number: usize, term: &str, what: String| {
             Err(SloError { number: number + 1, term: excerpt(term.trim()), what })
         };
-        // Beside each term: the number of the part it comes from, and whether a preset holds it.
+        // With each term: the number of the part it comes from, and whether a preset holds it.
         let mut found: Vec<(SloTerm, usize, bool)> = Vec::new();
         for (number, part) in text.split(',').enumerate() {
             if found.len() >= MOST_TERMS {
@@ -48,7 +48,7 @@ impl FromStr for Slo {
             for term in terms {
                 match found.iter_mut().find(|(other, ..)| is_same(other, &term)) {
                     None => found.push((term, number, is_preset)),
-                    // What is said beside a preset changes the preset.
+                    // Terms next to a preset override the preset.
                     Some(place) if place.2 && !is_preset => *place = (term, number, false),
                     Some(place) if is_preset && !place.2 => {}
                     Some((other, at, _)) => {
@@ -217,7 +217,7 @@ fn read_metric(word: &str) -> Result<SloMetric, String> {
         name => name.parse::<MetricName>().map(SloMetric::Request).map_err(|_| {
             let names: Vec<&str> = MetricName::ALL.iter().map(|metric| metric.name()).collect();
             format!(
-                "`{}` is no metric: expected {}, fluidity, errors, rps or output_tps",
+                "`{}` is not a metric: expected {}, fluidity, errors, rps or output_tps",
                 excerpt(word),
                 names.join(", ")
             )
@@ -303,7 +303,7 @@ fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || c == '.'
 }
 
-/// Digits with at most one point: neither signs nor exponents, which nobody writes in a promise.
+/// Digits with at most one point: neither signs nor exponents.
 fn plain_number(text: &str) -> Option<f64> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     number.filter(|_| text.chars().all(is_of_number))

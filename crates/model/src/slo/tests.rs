@@ -59,7 +59,7 @@ fn presets_are_their_terms() {
     }
     assert_eq!(read("mlperf-llama2-70b"), "p99 ttft < 2s, p99 tpot < 200ms");
     assert_eq!(read("mlperf-deepseek-r1-interactive"), "p99 ttft < 1500ms, p99 tpot < 15ms");
-    // What is said beside a preset adds to it, or takes the place of its term.
+    // A term next to a preset adds to it, or replaces its term.
     let expected = "ttft < 500ms, tpot < 30ms, errors < 1%, max_gap < 1s";
     assert_eq!(read("Interactive, tpot < 30ms, max_gap < 1s"), expected);
     assert_eq!(read("tpot < 30ms, interactive"), "tpot < 30ms, ttft < 500ms, errors < 1%");
@@ -72,7 +72,7 @@ fn errors_say_which_term_and_what_is_expected() {
         ("", "SLO term 1, ``: expected a term like"),
         ("p99 ttft < 500ms,", "SLO term 2, ``: expected a term"),
         ("fast", "or a preset (interactive, batch, mlperf-llama2-70b"),
-        ("p99 speed < 5", "`speed` is no metric: expected ttft, ttfa"),
+        ("p99 speed < 5", "`speed` is not a metric: expected ttft, ttfa"),
         ("q99 ttft < 5", "expected `mean` or a percentile like `p99`"),
         ("p100 ttft < 5", "expected `mean` or a percentile"),
         ("p0 ttft < 5", "expected `mean` or a percentile"),

@@ -7,7 +7,7 @@ use crate::view::Percentiles;
 
 /// Seconds that are lately.
 const LATELY: u64 = 10;
-/// A second more than that is kept for the one that is under way.
+/// One more second is kept for the current one.
 const SECONDS: usize = LATELY as usize + 1;
 
 /// A latency over a run.

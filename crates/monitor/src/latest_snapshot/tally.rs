@@ -143,7 +143,7 @@ impl RunTally {
         all
     }
 
-    /// None where nobody tells anything.
+    /// `None` without any reading.
     pub(super) fn server(&self) -> Option<ServerView> {
         if self.pages.values().all(Option::is_none) && self.gpus.is_empty() {
             return None;
@@ -162,7 +162,7 @@ impl RunTally {
         })
     }
 
-    /// Output tokens and requests under way, second by second.
+    /// Output tokens and requests in flight, second by second.
     pub(super) fn history(&self) -> (Vec<u64>, Vec<u64>) {
         let pairs = self.ticks.iter().zip(self.ticks.iter().skip(1));
         let tokens = pairs

@@ -54,7 +54,11 @@ struct MetricsPage<'a> {
 impl MetricsPage<'_> {
     fn runs_themselves(&mut self) {
         self.several(
-            ("goodput_run_info", "gauge", "A run: what is measured, by whom, and where it is kept"),
+            (
+                "goodput_run_info",
+                "gauge",
+                "Labels of a run: what it measures, from where, and its folder",
+            ),
             |look| {
                 let RunLabels { model, label: what, folder, .. } = &look.facts;
                 let labels = [
@@ -83,7 +87,7 @@ impl MetricsPage<'_> {
             },
         );
         self.single(
-            ("goodput_run_elapsed_seconds", "gauge", "Since the first instant of the run"),
+            ("goodput_run_elapsed_seconds", "gauge", "Seconds since the start of the run"),
             |look| Some(look.elapsed.as_secs()),
         );
         self.single(
@@ -110,7 +114,7 @@ impl MetricsPage<'_> {
 
     fn requests(&mut self) {
         self.single(
-            ("goodput_requests_scheduled_total", "counter", "Requests that have become due"),
+            ("goodput_requests_scheduled_total", "counter", "Requests scheduled so far"),
             |look| Some(look.seen.started),
         );
         self.single(
@@ -129,7 +133,7 @@ impl MetricsPage<'_> {
             ),
             |look| Some(look.seen.in_flight()),
         );
-        self.single(("goodput_requests_ok_total", "counter", "Requests that ended well"), |look| {
+        self.single(("goodput_requests_ok_total", "counter", "Completed requests"), |look| {
             Some(look.seen.ok)
         });
         self.several(
@@ -156,15 +160,15 @@ impl MetricsPage<'_> {
     fn latencies(&mut self) {
         self.histogram(
             "goodput_ttft_seconds",
-            "Time to the first token from the instant a request was due",
+            "Time to the first token from the scheduled instant of the request",
             |look| &look.tally.requests.ttft,
         );
-        self.histogram("goodput_itl_seconds", "Gaps between the chunks of an answer", |look| {
+        self.histogram("goodput_itl_seconds", "Time between the chunks of an answer", |look| {
             &look.tally.requests.itl
         });
         self.histogram(
             "goodput_e2e_seconds",
-            "Time to the last token from the instant a request was due",
+            "Time to the last token from the scheduled instant of the request",
             |look| &look.tally.requests.e2e,
         );
     }
@@ -181,7 +185,7 @@ impl MetricsPage<'_> {
             |look| &look.tally.lag,
         );
         self.single(
-            ("goodput_client_lag_max_seconds", "gauge", "The largest such lag of the last 15 s"),
+            ("goodput_client_lag_max_seconds", "gauge", "Largest client lag of the last 15 s"),
             |look| Some(look.tally.largest_lag().as_secs()),
         );
         self.single(

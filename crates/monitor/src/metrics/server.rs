@@ -1,4 +1,4 @@
-//! The page at `/metrics`, for whoever scrapes it.
+//! Serves the page at `/metrics`.
 
 use std::net::{IpAddr, TcpListener};
 

@@ -1,4 +1,4 @@
-//! Known records in, known pages out; and a server that nobody can keep busy.
+//! Known records in, known pages out; and a server that no client can keep busy.
 
 mod page;
 mod socket;
@@ -6,8 +6,8 @@ mod socket;
 use std::time::Duration;
 
 use goodput_model::{
-    Arrivals, Chunk, ErrorClass, Exchange, Failure, FailureStage, LoadExtent, LoadShape, Phase,
-    Planned, Rate, Stamps, TokenCount, TokenSource,
+    ArrivalProcess, Chunk, ErrorClass, Exchange, Failure, FailureStage, LoadExtent, LoadShape,
+    Phase, Planned, Rate, Stamps, TokenCount, TokenSource,
 };
 
 use super::*;
@@ -30,7 +30,7 @@ fn load() -> Load {
         pin: false,
         mode: goodput_model::Mode::Open {
             rate,
-            arrivals: Arrivals::Poisson,
+            arrivals: ArrivalProcess::Poisson,
             max_concurrency: None,
         },
     }
@@ -117,7 +117,7 @@ fn phases_follow_the_plan_by_time_and_by_count() {
 fn what_is_offered_follows_the_shape() {
     assert_eq!(offered(&load().mode, ms(5)), PlannedLoad::PerSecond(20.0));
     let shape: LoadShape = "10s@5,10s@30".parse().unwrap();
-    let (arrivals, max_concurrency) = (Arrivals::Poisson, None);
+    let (arrivals, max_concurrency) = (ArrivalProcess::Poisson, None);
     let shaped = goodput_model::Mode::Shaped { shape, arrivals, max_concurrency };
     let rates = [0, 4_000, 12_000].map(|at| offered(&shaped, ms(at)));
     assert_eq!(rates, [5.0, 5.0, 30.0].map(PlannedLoad::PerSecond));

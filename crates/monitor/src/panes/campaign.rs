@@ -1,4 +1,4 @@
-//! A sweep or a comparison, with the run that is under way.
+//! A sweep or a comparison, with its current run.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -99,7 +99,7 @@ pub(super) fn comparison(
     strip(ink, run, frame, below);
 }
 
-/// The run under way in two lines.
+/// The current run in two lines.
 fn strip(ink: Ink, run: Option<&LiveRunView>, frame: &mut Frame, area: Rect) {
     let Some(run) = run else { return };
     let now = |name: &str| run.latencies.iter().find(|latency| latency.name == name);

@@ -6,7 +6,7 @@ use ratatui::widgets::Block;
 
 use crate::view::{RunPhase, StatusColor};
 
-/// Whether colors are used. Nothing is said by color alone.
+/// Whether colors are used. Color never carries a meaning alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ink(pub(super) bool);
 

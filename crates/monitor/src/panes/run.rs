@@ -35,7 +35,7 @@ pub(super) fn draw(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let [left, right] =
         Layout::horizontal([Constraint::Length(LOAD), Constraint::Min(0)]).areas(bottom);
     health::errors(ink, run, frame, left);
-    beside(ink, run, frame, right);
+    client_and_server(ink, run, frame, right);
 }
 
 /// What the plan asks for, in words.
@@ -56,7 +56,7 @@ fn load(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
         pair(" sent", &per_s(run.sent_per_s), columns, plain),
         pair(" answered", &per_s(run.ok_per_s), columns, strong()),
         pair(" in flight", &count(run.in_flight), columns, plain),
-        pair(" ended well", &count(run.ok), columns, plain),
+        pair(" completed", &count(run.ok), columns, plain),
         pair(" failed", &count(run.failed), columns, ink.none(run.failed)),
     ];
     frame.render_widget(Paragraph::new(lines).block(framed("load")), area);
@@ -105,7 +105,7 @@ pub(super) fn spark(title: &str, values: &[u64], frame: &mut Frame, area: Rect) 
 }
 
 /// The client and the server, in four lines.
-fn beside(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
+fn client_and_server(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     let client = &run.client;
     let mut lines = vec![
         health::late("slip", &client.slip, &client.slip_now),

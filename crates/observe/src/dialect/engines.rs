@@ -82,7 +82,7 @@ static VLLM: &[FigureSource<'static>] = &[
     at(StepTokens, &[part("vllm:iteration_tokens_total")]),
 ];
 
-/// Beside the totals of its queues it has one series per priority.
+/// In addition to the totals of its queues, it has one series per priority.
 const TOTAL: Pick = &[("priority", "")];
 
 static SGLANG: &[FigureSource<'static>] = &[

@@ -53,7 +53,7 @@ impl MetricsMap {
     /// Whether it can be followed; otherwise what is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         if self.name.trim().is_empty() {
-            return Err("`name` is empty: reports call the engine by it".to_owned());
+            return Err("`name` is empty: reports need a name for the engine".to_owned());
         }
         if self.signals.is_empty() {
             return Err(format!("`signals` is empty; known are {}", known()));
@@ -84,7 +84,7 @@ impl MappedSignal {
         if let Some(twice) = self.series.iter().enumerate().find_map(|(place, name)| {
             self.series.iter().take(place).any(|other| other == name).then_some(name)
         }) {
-            return Err(format!("`{twice}` stands there twice and would count twice"));
+            return Err(format!("`{twice}` is listed twice and would count twice"));
         }
         if !self.scale.is_finite() || self.scale <= 0.0 {
             return Err(format!("`scale` is {}, not a number above zero", self.scale));

@@ -93,10 +93,7 @@ fn maps_are_read_and_checked() {
             "name = \"m\"\n[signals]\nrunning = { series = [] }",
             "signal `running`: `series` names no",
         ),
-        (
-            "name = \"m\"\n[signals]\nrunning = { series = [\"a\", \"a\"] }",
-            "`a` stands there twice",
-        ),
+        ("name = \"m\"\n[signals]\nrunning = { series = [\"a\", \"a\"] }", "`a` is listed twice"),
         ("name = \"m\"\n[signals]\nrunning = { series = \"a\", scale = 0 }", "`scale` is 0"),
         (
             "name = \"m\"\n[signals]\nttft = { series = \"a_bucket\" }",

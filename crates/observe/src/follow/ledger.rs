@@ -35,8 +35,8 @@ pub(super) fn key(signal: Signal, name: &str, labels: &[(Cow<'_, str>, Cow<'_, s
 }
 
 impl CounterLedger {
-    /// What came to a counter since it was last seen; none where it is no number, or too many are
-    /// followed already.
+    /// What came to a counter since it was last seen; `None` where it is not a number, or too many
+    /// are followed already.
     pub(super) fn number(
         &mut self,
         key: String,

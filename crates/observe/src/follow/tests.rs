@@ -82,7 +82,7 @@ fn totals_survive_restarts_and_new_series() {
         totals.push(number(&reading, Signal::PromptTokens).unwrap());
     }
     assert_eq!(totals, [0.0, 10.0, 16.0, 19.0, 20.0, 24.0, 24.0, 26.0]);
-    // Nothing is said where nothing stands, and pages of others are no beginning.
+    // Empty pages yield nothing, and pages of others are not a first scrape.
     assert_eq!(follower.read("").values, BTreeMap::new());
     let mut late = EndpointFollower::new(None);
     assert_eq!(late.read("<html>not yet</html>\nup 1\n").malformed, 1);
@@ -91,7 +91,7 @@ fn totals_survive_restarts_and_new_series() {
         number(&late.read("vllm:prompt_tokens_total 1000\n"), Signal::PromptTokens),
         Some(0.0)
     );
-    // A counter that was no number at the first look begins with the next.
+    // A counter that was not a number in the first scrape starts with the next.
     let mut odd = EndpointFollower::new(None);
     odd.read("vllm:num_requests_running 0\nvllm:prompt_tokens_total NaN\n");
     assert_eq!(number(&odd.read("vllm:prompt_tokens_total 90\n"), Signal::PromptTokens), Some(0.0));

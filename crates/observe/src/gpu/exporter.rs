@@ -49,7 +49,7 @@ struct ExporterGpu {
     sample: GpuSample,
     /// By field, the sum and number of its values: clocks come once per part of the chip.
     fields: BTreeMap<GpuField, (f64, u32)>,
-    /// None where nobody tells.
+    /// `None` where unknown.
     reasons: Option<Vec<&'static str>>,
     /// Of AMD's GPUs, by cause: the share of time, and the time since some beginning.
     shares: BTreeMap<&'static str, f64>,

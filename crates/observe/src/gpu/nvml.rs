@@ -62,14 +62,16 @@ impl Nvml {
         let driver = DRIVER.get_or_init(load).as_ref().map_err(Clone::clone)?;
         let count = driver.device_count().map_err(|error| refusal(&error))?;
         if let Some(other) = only.iter().find(|index| **index >= count) {
-            return Err(format!("the NVIDIA driver shows {count} GPUs from 0 on, and no {other}"));
+            return Err(format!(
+                "the NVIDIA driver lists {count} GPUs, numbered from 0; there is no GPU {other}"
+            ));
         }
         // One that may not be looked at is left out.
         let wanted = (0..count).filter(|index| only.is_empty() || only.contains(index));
         let devices = wanted.filter_map(|index| driver.device_by_index(index).ok());
         let gpus: Vec<Gpu> = devices.map(Gpu::new).collect();
         if gpus.is_empty() {
-            return Err("the NVIDIA driver shows no GPU on this machine".to_owned());
+            return Err("the NVIDIA driver lists no GPU on this machine".to_owned());
         }
         Ok(Self { driver, gpus })
     }
@@ -107,9 +109,9 @@ fn load() -> Result<Driver, String> {
 fn refusal(error: &NvmlError) -> String {
     match error {
         NvmlError::DriverNotLoaded => "the NVIDIA driver of this machine is not running".to_owned(),
-        NvmlError::NoPermission => "the NVIDIA driver may not be asked by this user".to_owned(),
+        NvmlError::NoPermission => "this user may not query the NVIDIA driver".to_owned(),
         NvmlError::LibRmVersionMismatch => {
-            "the NVIDIA driver and its library are of different versions".to_owned()
+            "the NVIDIA driver and its library have different versions".to_owned()
         }
         other => {
             let text = other.to_string();
@@ -210,7 +212,7 @@ fn interconnect(generation: Option<u32>, width: Option<u32>, links: usize) -> St
     pcie.into_iter().chain(nvlink).collect::<Vec<_>>().join(", ")
 }
 
-/// Why clocks are lower than they could be. Having nothing to do is no reason.
+/// Why clocks are lower than they could be. Being idle does not count as a reason.
 fn reasons(bits: ThrottleReasons) -> Vec<String> {
     let words = [
         (ThrottleReasons::SW_POWER_CAP, "power"),
@@ -236,7 +238,7 @@ mod tests {
     fn bits_are_words() {
         let words = |bits: u64| reasons(ThrottleReasons::from_bits_truncate(bits)).join(" ");
         assert_eq!(words(0), "");
-        assert_eq!(words(0x1), "", "idle is no reason");
+        assert_eq!(words(0x1), "", "idle does not count as a reason");
         assert_eq!(words(0x1 | 0x4), "power");
         // Both thermal ones are one word.
         assert_eq!((words(0x20), words(0x40), words(0x60)), tuple("thermal"));

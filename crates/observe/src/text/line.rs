@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ParsedSeries;
 
-/// A line that is no series and no comment.
+/// A line that is neither a series nor a comment.
 #[derive(Debug)]
 pub(super) struct Malformed;
 

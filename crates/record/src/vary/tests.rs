@@ -137,10 +137,10 @@ fn a_rate_and_a_number_of_users_turn_the_mode() {
     let expected = Mode::Closed { concurrency: 16, think_time: Duration::ZERO, pause_first: false };
     assert_eq!(closed.load.mode, expected);
     let open = set(&closed, "rate", "90/m").unwrap().load.mode;
-    let (rate, arrivals) = (Rate::PerSecond(1.5), Arrivals::Poisson);
+    let (rate, arrivals) = (Rate::PerSecond(1.5), ArrivalProcess::Poisson);
     assert_eq!(open, Mode::Open { rate, arrivals, max_concurrency: None });
     // An open loop stays what it is but for its rate.
-    let (rate, arrivals) = (Rate::PerSecond(5.0), Arrivals::Gamma(1.5));
+    let (rate, arrivals) = (Rate::PerSecond(5.0), ArrivalProcess::Gamma(1.5));
     assert_eq!(
         with("rate", "5").load.mode,
         Mode::Open { rate, arrivals, max_concurrency: Some(9) }

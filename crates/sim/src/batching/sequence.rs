@@ -19,7 +19,8 @@ pub(super) enum SequencePlace {
     Waiting,
     /// In a worker's running list.
     Running,
-    /// The client left, but an index still lies in some list; whoever finds it there drops it.
+    /// The client left, but an index still lies in some list; the code that finds it there drops
+    /// it.
     Gone,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Sequence {
     answer_seed: u64,
     pub(super) generated: u32,
     pub(super) computed: u32,
-    /// Tokens that the step under way computes for it.
+    /// Tokens that the current step computes for it.
     pub(super) scheduled: u32,
     pub(super) blocks: Vec<u32>,
     /// Blocks of those that the cache can find.

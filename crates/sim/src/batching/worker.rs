@@ -47,7 +47,7 @@ pub(super) struct SimWorker {
     pub(super) running: Vec<u32>,
     pub(super) waiting: VecDeque<u32>,
     pub(super) pool: KvPool,
-    /// When the step under way ends.
+    /// When the current step ends.
     pub(super) end: Option<Nanos>,
     /// Entries of the two lists whose clients left.
     pub(super) gone_running: usize,
@@ -96,7 +96,7 @@ impl SimWorker {
     }
 
     /// Puts the next step together: running sequences first, then waiting ones while there is
-    /// budget, place and memory. Nobody is admitted in a step in which somebody was preempted.
+    /// budget, place and memory. A step that preempts a sequence admits none.
     pub(super) fn plan(
         &mut self,
         at: Nanos,

@@ -109,7 +109,7 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     by_count.load.num_requests = None;
     by_count.load.mode = Mode::Shaped {
         shape: "2s@10".parse::<LoadShape>().unwrap(),
-        arrivals: Arrivals::Poisson,
+        arrivals: ArrivalProcess::Poisson,
         max_concurrency: None,
     };
     assert_eq!(advice(&summary(&by_count, &steady(20)), "short_window"), "make the shape last 60s");

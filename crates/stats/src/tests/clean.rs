@@ -58,7 +58,7 @@ impl Clean {
             plan(Some(self.seconds), None, LoadExtent::Time(Duration::from_secs(self.warmup_s)));
         plan.load.mode = Mode::Open {
             rate: Rate::PerSecond(self.rate()),
-            arrivals: Arrivals::Poisson,
+            arrivals: ArrivalProcess::Poisson,
             max_concurrency: None,
         };
         plan.target.timeout = Duration::from_mins(10);

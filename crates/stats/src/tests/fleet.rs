@@ -81,7 +81,7 @@ fn what_was_promised_of_all_is_not_for_one_to_keep() {
 #[test]
 fn only_a_whole_schedule_is_tested_for_its_gaps() {
     let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
-    let arrivals = Arrivals::Poisson;
+    let arrivals = ArrivalProcess::Poisson;
     plan.load.mode = Mode::Open { rate: Rate::PerSecond(10.0), arrivals, max_concurrency: None };
     let records: Vec<_> = (0..150).map(|i| record(i, i as f64 * 400.0, &[10.0; 20])).collect();
     let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []);

@@ -7,7 +7,8 @@ use super::*;
 fn shaped(shape: &str) -> Plan {
     let mut plan = plan(None, None, NO_WARMUP);
     let shape = shape.parse().unwrap();
-    plan.load.mode = Mode::Shaped { shape, arrivals: Arrivals::Poisson, max_concurrency: None };
+    plan.load.mode =
+        Mode::Shaped { shape, arrivals: ArrivalProcess::Poisson, max_concurrency: None };
     plan
 }
 
@@ -145,7 +146,7 @@ fn sessions_arrive_by_schedule_and_their_later_requests_do_not() {
     let mut plan = plan(Some(25), None, NO_WARMUP);
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
-        arrivals: Arrivals::Poisson,
+        arrivals: ArrivalProcess::Poisson,
         max_concurrency: None,
     };
     let s = summary(&plan, &records);

@@ -4,7 +4,7 @@ use super::*;
 
 /// What an answer amounts to, apart from instants.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct AnswerFacts {
     /// Bytes of text per chunk.
     chunks: Vec<u32>,
     output: Option<(u32, TokenSource)>,
@@ -15,7 +15,7 @@ struct Seen {
 }
 
 /// Feeds the pieces, one read each at 1 ms intervals.
-fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Seen, Exchange) {
+fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (AnswerFacts, Exchange) {
     let mut reader = AnswerReader::new(false, AnswerLimits::default());
     let mut exchange = Exchange::default();
     let mut outcome = Ok(());
@@ -25,7 +25,7 @@ fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Seen, Exchang
         outcome = outcome.and_then(|()| reader.push(piece, read, &mut exchange));
     }
     outcome = outcome.and_then(|()| reader.finish(read, &mut exchange));
-    let seen = Seen {
+    let seen = AnswerFacts {
         chunks: exchange.chunks.iter().map(|chunk| chunk.bytes).collect(),
         output: exchange.output_tokens.map(|count| (count.n, count.source)),
         input: exchange.input_tokens.map(|count| count.n),
@@ -37,7 +37,7 @@ fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Seen, Exchang
 }
 
 /// The same however it is cut: whole, in two at every position, and byte by byte.
-fn read_cut_everywhere(body: &[u8]) -> (Seen, Exchange) {
+fn read_cut_everywhere(body: &[u8]) -> (AnswerFacts, Exchange) {
     let (whole, _) = read_pieces([body]);
     for cut in 0..=body.len() {
         let (head, tail) = body.split_at(cut);
@@ -193,7 +193,7 @@ fn variants_of_chat_chunks() {
             Some(ErrorClass::NoFinish),
         ),
         (
-            "usage beside the finish reason",
+            "usage with the finish reason",
             format!(
                 "data: {{\"choices\":[{token}]}}\n\ndata: {{\"choices\":[{FINISH}],\"usage\":{{\"completion_tokens\":9}}}}\n\n"
             ),
@@ -402,4 +402,13 @@ proptest::proptest! {
         reads_all.state.likeness = EventTemplate::off();
         proptest::prop_assert_eq!(outcome(AnswerReader::new(false, AnswerLimits::default())), outcome(reads_all));
     }
+}
+
+#[test]
+fn a_web_page_is_reported_by_its_title() {
+    let page = b"\n<!DOCTYPE html><html><head><TITLE>502  Bad\nGateway</TITLE></head>...</html>";
+    assert_eq!(excerpt(page), "web page `502 Bad Gateway`");
+    assert_eq!(excerpt(b"<html>Sign in</html>"), "a web page");
+    assert_eq!(excerpt(b"<html><title>never ends"), "a web page");
+    assert_eq!(excerpt(b"no  such\nmodel"), "no such model");
 }

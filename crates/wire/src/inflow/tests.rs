@@ -246,7 +246,7 @@ fn some_answers_have_no_body_and_some_end_with_their_connection() {
     for status in ["204 No Content", "304 Not Modified"] {
         let came = whole(&format!("HTTP/1.1 {status}\r\ncontent-length: 5\r\n\r\n"));
         assert!(came.is_clean, "{status}");
-        // Bytes that nobody asked for.
+        // Unexpected bytes.
         let came = whole(&format!("HTTP/1.1 {status}\r\ncontent-length: 5\r\n\r\nhello"));
         assert!(came.is_over && !came.is_clean && came.body.is_empty(), "{status}");
     }
@@ -286,9 +286,12 @@ fn a_long_head_is_too_large_however_it_comes() {
     // No HTTP beyond the limit of 64 bytes: that is not looked at, in one piece or byte by byte.
     let text = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\0\0\r\n\r\n", "y".repeat(60));
     let at_once = read([text.as_bytes()], true, 64);
-    assert_eq!(at_once.fault, Some("the head of the answer is too large"));
+    assert_eq!(at_once.fault, Some("the response headers are too large"));
     assert_eq!(read(text.as_bytes().chunks(1), true, 64).fault, at_once.fault);
     // Within the limit it is what it is.
     let early = "HTTP/1.1 200 OK\r\n\0: y\r\n\r\n";
-    assert_eq!(read([early.as_bytes()], true, 64).fault, Some("the head of the answer is no HTTP"));
+    assert_eq!(
+        read([early.as_bytes()], true, 64).fault,
+        Some("the response headers are not valid HTTP")
+    );
 }

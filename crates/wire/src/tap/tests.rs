@@ -12,8 +12,8 @@ fn headers(kind: &'static str) -> HeaderMap {
     HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))])
 }
 
-fn passing(status: u16, kind: &'static str) -> Passing {
-    let mut passing = Passing::new(true, false);
+fn passing(status: u16, kind: &'static str) -> AnswerTap {
+    let mut passing = AnswerTap::new(true, false);
     passing.head(PassedHead { status, headers: &headers(kind), read: read(1) });
     passing
 }
@@ -60,7 +60,7 @@ fn an_answer_in_one_piece_is_read_at_its_end() {
 
 #[test]
 fn text_is_kept_when_asked_for_and_up_to_a_limit() {
-    let mut passing = Passing::new(true, true);
+    let mut passing = AnswerTap::new(true, true);
     let headers = headers("text/event-stream");
     passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
     let long = format!(
@@ -121,7 +121,7 @@ fn what_is_wrong_with_an_answer_is_a_class_in_our_words() {
 fn a_compressed_answer_is_not_judged() {
     let mut headers = headers("text/event-stream");
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    let mut passing = Passing::new(true, false);
+    let mut passing = AnswerTap::new(true, false);
     passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
     passing.take(b"\x1f\x8b", read(2));
     let exchange = passing.end(read(3));
@@ -139,7 +139,7 @@ fn a_compressed_answer_is_not_judged() {
 
 #[test]
 fn other_paths_have_stamps_and_a_status() {
-    let mut passing = Passing::new(false, true);
+    let mut passing = AnswerTap::new(false, true);
     let headers = headers("application/json");
     passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
     passing.take(b"{\"broken", read(2));

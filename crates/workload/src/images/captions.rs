@@ -1,4 +1,5 @@
-//! What a folder says about its images: as COCO does, in a list of lines, or in a text beside each.
+//! What a folder says about its images: as COCO does, in a list of lines, or in a text file next to
+//! each.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +16,7 @@ const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
 const HINT: &str = "captions are {\"images\": [{\"id\", \"file_name\"}], \"annotations\": \
     [{\"image_id\", \"caption\"}]} in captions.json or annotations/*.json, lines {\"file\", \
-    \"caption\"} in captions.jsonl, lines FILE,CAPTION in captions.csv, or NAME.txt beside NAME.jpg";
+    \"caption\"} in captions.jsonl, lines FILE,CAPTION in captions.csv, or NAME.txt next to NAME.jpg";
 
 /// Captions by the file's name, as the lists spell it.
 #[derive(Debug, Default)]
@@ -36,7 +37,8 @@ impl Captions {
         Ok(captions)
     }
 
-    /// The caption of an image: by its path in the folder, by its name, or in a text beside it.
+    /// The caption of an image: by its path in the folder, by its name, or in a text file next to
+    /// it.
     pub(super) fn find(
         &self,
         folder: &Path,
@@ -48,11 +50,11 @@ impl Captions {
         if listed.is_some() {
             return Ok(listed.cloned());
         }
-        let beside = image.with_extension("txt");
-        if !beside.is_file() {
+        let caption_file = image.with_extension("txt");
+        if !caption_file.is_file() {
             return Ok(None);
         }
-        let text = text(&beside)?;
+        let text = text(&caption_file)?;
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Arc::from))
     }
 

@@ -2,7 +2,7 @@
 
 const NOT_AN_IMAGE: &str = "not an image: expected PNG, JPEG, WebP or GIF";
 const TRUNCATED: &str = "truncated: its end is missing";
-const EMPTY: &str = "damaged: it says that it has no pixels";
+const EMPTY: &str = "damaged: its size is zero pixels";
 
 /// The kind of an image as in `image/png`, by its content, or what is wrong with it.
 pub(super) fn kind(bytes: &[u8]) -> Result<&'static str, String> {

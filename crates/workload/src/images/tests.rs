@@ -57,7 +57,7 @@ fn pixels_survive_and_cannot_be_compressed() {
     encoder.set_compression(png::Compression::High);
     encoder.write_header().unwrap().write_image_data(&decoded).unwrap();
     assert!(small.len() * 10 >= decoded.len() * 9, "{} of {}", small.len(), decoded.len());
-    // As quality and halved colours leave it, noise keeps more than a bit of each of 8.
+    // As quality and halved colors leave it, noise keeps more than a bit of each of 8.
     let jpeg = &pool(&plan(ImageFormat::Jpeg, 200, 100), 7, false).unwrap().images[0];
     let share = self::bytes(jpeg).len() as f64 / decoded.len() as f64;
     assert!(share > 0.2, "{share}");

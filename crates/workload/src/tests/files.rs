@@ -150,7 +150,7 @@ fn nonces_go_into_raw_messages_too() {
     assert!(message(3, 1)["content"].as_str().unwrap().ends_with(". hello"));
     assert_eq!(message(4, 1)["content"][1]["text"], "hello");
     assert!(message(4, 1)["content"][0]["text"].as_str().unwrap().ends_with(". "));
-    // A form that nobody knows stays as it is, behind a message with the nonce.
+    // An unknown form stays as it is, behind a message with the nonce.
     let request = first(&workload, 5);
     assert_eq!(request.messages.len(), 3);
     assert_eq!(role(&request.messages[0]), Some(Role::User));

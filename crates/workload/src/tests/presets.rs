@@ -48,7 +48,7 @@ fn lengths_have_the_moments_of_the_clipped_log_normal() {
                 panic!("{name}")
             };
             let (mean, sd, at_low, at_high) = closed_form(median, sigma, clip);
-            // Four standard errors: of a mean, and of a share, with one count beside it for
+            // Four standard errors: of a mean, and of a share, with one count next to it for
             // shares of almost nothing.
             let n = n as f64;
             let sampled = values.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
@@ -119,5 +119,5 @@ fn every_preset_describes_itself() {
     }
     assert!(preset("chatt").is_none());
     let line = describe(&WorkloadPlan::new(preset("agent").unwrap()));
-    assert!(line.contains("uniform:1:6 tool calls a turn with 1 beside"), "{line}");
+    assert!(line.contains("uniform:1:6 tool calls a turn with 1 in parallel"), "{line}");
 }

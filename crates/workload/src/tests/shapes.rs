@@ -97,7 +97,7 @@ fn a_hit_rate_is_met_by_whole_blocks() {
         let all: f64 = requests.iter().map(|r| f64::from(r.planned.input_tokens)).sum();
         // The nearest block is at most half a block away; the mean of that error over lengths that
         // are spread over many blocks is near zero: four standard errors of a uniform error, and
-        // the prompts too short for the nonce beside nine tenths.
+        // the prompts too short for the nonce next to nine tenths.
         let tolerance = 4.0 * f64::from(BLOCK) / 12f64.sqrt() * 20.0 / all + 0.003;
         assert!((cached / all - share).abs() < tolerance, "{} for {share}", cached / all);
         assert!((workload.cache_estimate(400) - cached / all).abs() < 1e-12);

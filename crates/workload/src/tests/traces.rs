@@ -53,7 +53,7 @@ fn equal_blocks_are_equal_text_and_the_hit_rate_is_the_one_by_hand() {
         row(0, 1_200, &[1, 2, 3]),
         row(10, 1_300, &[1, 2, 4]),
         row(20, 600, &[1, 9]),
-        // A block that was asked before is no use behind one that was not.
+        // A block that was sent before does not help behind one that was not.
         row(30, 600, &[7, 2]),
     ];
     for template in [0, 12] {

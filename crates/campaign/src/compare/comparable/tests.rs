@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use goodput_model::{Arrivals, CalibrationSource, LoadExtent, Mode, Plan, Rate, TokenCalibration};
+use goodput_model::{
+    ArrivalProcess, CalibrationSource, LoadExtent, Mode, Plan, Rate, TokenCalibration,
+};
 use goodput_stats::{
     CacheSummary, LengthCheck, LevelSummary, RecountSummary, RunFacts, ServerSummary, Summary,
     analyse,
@@ -17,7 +19,7 @@ fn plan() -> Plan {
     plan.target.extra_body = Some("{\"top_k\":1}".to_owned());
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
-        arrivals: Arrivals::Poisson,
+        arrivals: ArrivalProcess::Poisson,
         max_concurrency: Some(64),
     };
     (plan.load.seed, plan.load.duration) = (7, Some(Duration::from_secs(30)));
@@ -104,8 +106,11 @@ fn loads_say_what_makes_them_one() {
         plan.load.mode = mode;
         SideFacts::of(&plan, &summary(&plan), String::new()).load
     };
-    let open =
-        |rate, max_concurrency| Mode::Open { rate, arrivals: Arrivals::Constant, max_concurrency };
+    let open = |rate, max_concurrency| Mode::Open {
+        rate,
+        arrivals: ArrivalProcess::Constant,
+        max_concurrency,
+    };
     assert_eq!(load(open(Rate::PerSecond(0.5), None)), "open loop, 0.5/s, constant");
     assert_eq!(load(open(Rate::Infinite, Some(3))), "all at once, at most 3 in flight");
     let closed = |ms, pause_first| Mode::Closed {

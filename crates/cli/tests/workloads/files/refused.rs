@@ -36,9 +36,9 @@ const BAD: [Case; 17] = [
     ("e.jsonl", b"", &[], "e.jsonl: is empty|hint: "),
     ("z.jsonl", ZERO, &[], "z.jsonl, line 1: field `output_tokens` is `0`, |from 1 to 10000000"),
     ("z.csv", LONG, &[], "z.csv, line 4: field `output_tokens` is `10000001`"),
-    ("u.txt", b"fine\nfi\xffne\n", &[], "u.txt, line 2: byte 3 is no UTF-8|iconv"),
+    ("u.txt", b"fine\nfi\xffne\n", &[], "u.txt, line 2: byte 3 is not UTF-8|iconv"),
     ("w.txt", b"\xff\xfeh\0i\0", &[], "w.txt: is UTF-16, expected UTF-8|iconv"),
-    ("g.json.gz", b"\x1f\x8b\x08\0\0\0\0\0", &[], "g.json.gz: is packed with gzip|gunzip"),
+    ("g.json.gz", b"\x1f\x8b\x08\0\0\0\0\0", &[], "g.json.gz: is compressed with gzip|gunzip"),
     ("p.parquet", b"PAR1", &[], "p.parquet: is a damaged Parquet file|hint: "),
     (
         "f.jsonl",
@@ -46,7 +46,7 @@ const BAD: [Case; 17] = [
         &[],
         "f.jsonl: no field `conversations`, `messages` or `prompt`|`foo`|hint: ",
     ),
-    ("p.txt", b"a\n", &["--dataset-format", "yaml"], "`yaml` is no form of a data set|`sharegpt`"),
+    ("p.txt", b"a\n", &["--dataset-format", "yaml"], "`yaml` is not a form of data set|`sharegpt`"),
     ("folder/p.txt", b"a\n", FOLDER, "folder: is a folder, expected a file"),
     ("p.txt", b"a\n", &["--dataset", "missing.txt"], "missing.txt: cannot be opened: No such file"),
 ];

@@ -161,8 +161,9 @@ fn requests_are_due_at_the_instants_of_the_trace() {
         assert_eq!(number(&summary, "replay.drift_ms.max"), 0.0);
         assert_eq!(summary["replay"]["n"], instants.len());
         let outside = rows.len() - instants.len();
-        let note =
-            format!("t: {outside} of 4 entries left out: outside of the part to play ({outside})");
+        let note = format!(
+            "t: {outside} of 4 entries left out: outside of the selected time range ({outside})"
+        );
         assert_eq!(notes(&summary).contains(&&*note), outside > 0, "{:?}", notes(&summary));
     }
 }
@@ -317,7 +318,7 @@ fn traces_that_cannot_be_used_are_refused_with_their_place() {
             "TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,2\n".to_owned(),
             "line 2: field `TIMESTAMP` is `noon`, expected an instant like",
         ),
-        ("hello\n".to_owned(), "cannot tell its form: its first line is no header"),
+        ("hello\n".to_owned(), "cannot tell its form: its first line is not a known header"),
         (String::new(), "is empty"),
     ];
     for (content, words) in cases {
@@ -336,7 +337,7 @@ fn traces_that_cannot_be_used_are_refused_with_their_place() {
     let outcome = session.run(&late);
     assert_eq!(outcome.code, Some(2));
     assert!(
-        outcome.stderr.contains("none of its 2 rows lies in the part to play"),
+        outcome.stderr.contains("none of its 2 rows lies in the selected time range"),
         "{}",
         outcome.stderr
     );

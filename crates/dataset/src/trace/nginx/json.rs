@@ -17,7 +17,7 @@ impl FieldPaths {
         Some(Self(leaves))
     }
 
-    /// Variables and their values in a line; none where it is no object.
+    /// Variables and their values in a line; `None` where it is not an object.
     pub(super) fn values(&self, line: &str) -> Option<Vec<(String, String)>> {
         let line: Map<String, Value> = serde_json::from_str(line).ok()?;
         let mut found = Vec::with_capacity(self.0.len());

@@ -140,7 +140,7 @@ fn unquoted(text: &str) -> Result<(String, bool), String> {
     }
     match rest.trim() {
         "" | ";" => Ok((format, is_escaped)),
-        _ => Err("text behind the quotes of the format".to_owned()),
+        _ => Err("text after the closing quote of the format".to_owned()),
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
             ("log_format main", "without a format"),
             ("escape=xml $a", "must be default"),
             ("'$a", "not closed"),
-            ("'$a' x", "behind the quotes"),
+            ("'$a' x", "after the closing quote"),
         ] {
             assert!(Template::parse(wrong).unwrap_err().contains(why), "{wrong}");
         }

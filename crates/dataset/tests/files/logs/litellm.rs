@@ -1,6 +1,6 @@
 //! LiteLLM's payloads and its table of spending.
 
-use goodput_dataset::{FileKind, TraceFormat, TraceOptions, kind_of};
+use goodput_dataset::{FileKind, TraceFormat, TraceSelection, kind_of};
 use serde_json::{Value, json};
 
 use super::{classes, load, options, requests, sessions, took, written};
@@ -50,7 +50,7 @@ fn rows() -> Vec<Value> {
 
 #[test]
 fn payloads_give_arrivals_lengths_and_sessions() {
-    let loaded = load("l.jsonl", lines(&rows()), &TraceOptions::default()).unwrap();
+    let loaded = load("l.jsonl", lines(&rows()), &TraceSelection::default()).unwrap();
     assert_eq!((loaded.format, loaded.seen, loaded.block_tokens), ("litellm", 7, None));
     assert_eq!(requests(&loaded), [(0.0, 5, 1), (250.0, 100, 20), (3500.0, 120, 30)]);
     // An end before the start says nothing.
@@ -70,7 +70,7 @@ fn payloads_give_arrivals_lengths_and_sessions() {
 
 #[test]
 fn nothing_that_people_wrote_passes() {
-    let loaded = load("l.jsonl", lines(&rows()), &TraceOptions::default()).unwrap();
+    let loaded = load("l.jsonl", lines(&rows()), &TraceSelection::default()).unwrap();
     let text = written(&loaded);
     for word in ["secret", "ann", "bob", "192.0.2.7", "10.0.0.9", "chatcmpl", "curl"] {
         assert!(!text.contains(word), "{word}");
@@ -82,14 +82,14 @@ fn nothing_that_people_wrote_passes() {
         + "{\"startTime\":\"ann\",\"prompt_tokens\":\"bob\",\"completion_tokens\":1}\n";
     let broken = [broken.as_bytes(), b"{\"end_user\":\"ann\xff\"}\n"].concat();
     let bytes = load("l.jsonl", b"{\"end_user\":\"ann\xff\"}\n", &options(TraceFormat::Litellm));
-    assert_eq!(bytes.unwrap_err(), "l.jsonl, line 1: is no UTF-8");
-    let skipping = TraceOptions { skip_invalid: true, ..options(TraceFormat::Litellm) };
+    assert_eq!(bytes.unwrap_err(), "l.jsonl, line 1: is not UTF-8");
+    let skipping = TraceSelection { skip_invalid: true, ..options(TraceFormat::Litellm) };
     let loaded = load("l.jsonl", &broken, &skipping).unwrap();
     assert_eq!(loaded.skipped["not readable"], 4);
     assert_eq!(loaded.notes.len(), 2);
     let refused = load("l.jsonl", &broken, &options(TraceFormat::Litellm)).unwrap_err();
-    // Nor of a file whose form nobody knows: fields are named, at most.
-    let any = TraceOptions::default();
+    // Nor of a file of unknown form: at most its fields are named.
+    let any = TraceSelection::default();
     let object = load("l.jsonl", "{\"end_user\":\"bob\"}\n", &any).unwrap_err();
     assert!(object.contains("its first object has `end_user`"), "{object}");
     let unknown = ["{\"end_user\":\"bob\n", "192.0.2.7 - bob [16/Nov/2026]\n"]
@@ -118,7 +118,7 @@ fn instants_in_any_unit_and_zone() {
     for start in start {
         let rows =
             [payload(&json!(START), &start, (1, 1), "a"), payload(&start, &start, (2, 2), "b")];
-        let loaded = load("l.jsonl", lines(&rows), &TraceOptions::default()).unwrap();
+        let loaded = load("l.jsonl", lines(&rows), &TraceSelection::default()).unwrap();
         assert_eq!(requests(&loaded), [(0.0, 1, 1), (0.0, 2, 2)], "{start}");
         assert_eq!(took(&loaded), [Some(0.0); 2], "{start}");
     }
@@ -128,13 +128,13 @@ fn instants_in_any_unit_and_zone() {
         payload(&hour("+01:00"), &hour("+01:00"), (1, 1), "a"),
         payload(&hour("+02:00"), &hour("+01:00"), (2, 2), "b"),
     ];
-    let loaded = load("l.jsonl", lines(&rows), &TraceOptions::default()).unwrap();
+    let loaded = load("l.jsonl", lines(&rows), &TraceSelection::default()).unwrap();
     assert_eq!(requests(&loaded), [(0.0, 2, 2), (3_600_000.0, 1, 1)]);
 }
 
 #[test]
 fn arrays_pages_and_wrapped_payloads_hold_the_same() {
-    let expected = load("l.jsonl", lines(&rows()), &TraceOptions::default()).unwrap();
+    let expected = load("l.jsonl", lines(&rows()), &TraceSelection::default()).unwrap();
     let page = json!({"data": rows(), "total": 7, "page": 1});
     let wrapped: Vec<Value> =
         rows().iter().map(|row| json!({"kwargs": 1, "standard_logging_object": row})).collect();
@@ -149,7 +149,7 @@ fn arrays_pages_and_wrapped_payloads_hold_the_same() {
         lines(&rows()).replace("startTime", "start_time").replace("endTime", "end_time"),
     ];
     for text in files {
-        let loaded = load("l.json", &text, &TraceOptions::default()).unwrap();
+        let loaded = load("l.json", &text, &TraceSelection::default()).unwrap();
         assert_eq!(requests(&loaded), requests(&expected), "{text}");
         assert_eq!(sessions(&loaded), sessions(&expected));
         assert_eq!((loaded.seen, &loaded.skipped), (7, &expected.skipped));
@@ -163,7 +163,7 @@ fn the_table_of_spending() {
         r1,acompletion,88dc28d0,0.1,120,100,20,2026-11-16 09:09:05.25,2026-11-16 09:09:06.5,2026-11-16 09:09:05.5,openai/m,m,ann,\"{\"\"a\"\": 1}\",False,[],ann,192.0.2.7,\"[\n]\",s-1,success\n\
         r2,anthropic_messages,88dc28d0,0.1,6,5,1,2026-11-16 09:09:05,2026-11-16 09:09:05.125,,claude,,,{},None,[],,,{},s-1,\n\
         r3,acompletion,88dc28d0,0,0,0,0,2026-11-16 09:09:05,2026-11-16 09:09:05.125,,m,m,,{},None,[],,,{},,failure\n";
-    let loaded = load("spend.csv", text, &TraceOptions::default()).unwrap();
+    let loaded = load("spend.csv", text, &TraceSelection::default()).unwrap();
     assert_eq!((loaded.format, loaded.seen), ("litellm", 3));
     assert_eq!(requests(&loaded), [(0.0, 5, 1), (250.0, 100, 20)]);
     assert_eq!(took(&loaded), [Some(125.0), Some(1250.0)]);
@@ -171,7 +171,7 @@ fn the_table_of_spending() {
     assert_eq!(classes(&loaded), [Some("claude"), Some("m")]);
     assert_eq!(loaded.skipped["failed when it was recorded"], 1);
     let renamed = text.replace("startTime", "start_time").replace("endTime", "end_time");
-    let again = load("spend.csv", renamed, &TraceOptions::default()).unwrap();
+    let again = load("spend.csv", renamed, &TraceSelection::default()).unwrap();
     assert_eq!(requests(&again), requests(&loaded));
     let refused = load("spend.csv", "a,ann@example.com\n1,2\n", &options(TraceFormat::Litellm));
     assert_eq!(refused.unwrap_err(), "spend.csv, line 1: no column `startTime`");
@@ -205,7 +205,7 @@ fn rows_that_cannot_be_read_are_refused_or_counted() {
         let text = format!("{good}\n{row}\n");
         let refused = load("l.jsonl", &text, &options(TraceFormat::Litellm)).unwrap_err();
         assert_eq!(refused, format!("l.jsonl, line 2: {why}"));
-        let skipping = TraceOptions { skip_invalid: true, ..options(TraceFormat::Litellm) };
+        let skipping = TraceSelection { skip_invalid: true, ..options(TraceFormat::Litellm) };
         let loaded = load("l.jsonl", &text, &skipping).unwrap();
         assert_eq!((loaded.entries.len(), loaded.skipped["not readable"]), (1, 1));
     }

@@ -1,6 +1,6 @@
 //! Access logs of nginx.
 
-use goodput_dataset::{TraceFormat, TraceOptions};
+use goodput_dataset::{TraceFormat, TraceSelection};
 use goodput_model::LogPlan;
 
 use super::{classes, load, nginx, options, requests, sessions, took, written};
@@ -71,12 +71,12 @@ fn the_combined_format_holds_no_lengths_of_prompts() {
         "access.log: the log's format does not say how long prompts are: expected one of $content_length, $http_content_length, $request_length"
     );
     let log = LogPlan { assume_input_tokens: Some(300), ..LogPlan::default() };
-    let assumed = TraceOptions { log, ..combined };
+    let assumed = TraceSelection { log, ..combined };
     assert!(
         load("access.log", text, &assumed).unwrap_err().contains("which answers were streamed")
     );
     let log = LogPlan { answer_bytes_per_token: Some(250.0), ..assumed.log.clone() };
-    let loaded = load("access.log", text, &TraceOptions { log, ..assumed }).unwrap();
+    let loaded = load("access.log", text, &TraceSelection { log, ..assumed }).unwrap();
     // The hour that is shown twice when summer time ends.
     assert_eq!(requests(&loaded), [(0.0, 300, 4), (3_600_000.0, 300, 1)]);
     assert_eq!(classes(&loaded), [Some("completions"), Some("messages")]);
@@ -122,7 +122,7 @@ fn a_log_without_methods_is_taken_whole_and_says_so() {
         (loaded.entries.len(), loaded.notes.iter().find(is_it).cloned())
     };
     let without = format!("$msec $request_time $status $uri {rest}");
-    let said = "the log has no method: requests of every method are taken (2 times)";
+    let said = "the log has no method: requests of every method count (2 times)";
     assert_eq!(noted(&without, &lines("")), (2, Some(said.to_owned())));
     let with = format!("$msec $request_time $status $request_method $uri {rest}");
     assert_eq!(noted(&with, &lines("POST ")), (2, None));
@@ -155,7 +155,7 @@ fn lines_of_another_format_are_refused_without_a_word_of_them() {
         let text = good.clone() + &wrong;
         let refused = load("access.log", &text, &nginx(FULL)).unwrap_err();
         assert!(refused.starts_with("access.log, line 2: "), "{refused}");
-        let skipping = TraceOptions { skip_invalid: true, ..nginx(FULL) };
+        let skipping = TraceSelection { skip_invalid: true, ..nginx(FULL) };
         let loaded = load("access.log", &text, &skipping).unwrap();
         assert_eq!((loaded.entries.len(), loaded.skipped["not readable"]), (1, 1));
         for text in [refused, written(&loaded)] {

@@ -1,6 +1,6 @@
 //! OpenTelemetry's spans.
 
-use goodput_dataset::{FileKind, TraceFormat, TraceOptions, kind_of};
+use goodput_dataset::{FileKind, TraceFormat, TraceSelection, kind_of};
 use serde_json::{Value, json};
 
 use super::{classes, load, options, requests, sessions, took, written};
@@ -11,7 +11,7 @@ const START: u64 = 1_794_820_145_000_000_000;
 
 /// What a test says of a span.
 #[derive(Clone)]
-struct Said {
+struct TestSpan {
     id: &'static str,
     parent: &'static str,
     from_ms: u64,
@@ -20,7 +20,7 @@ struct Said {
     is_error: bool,
 }
 
-fn said(id: &'static str, ms: (u64, u64), tokens: (u32, u32), talk: &str) -> Said {
+fn said(id: &'static str, ms: (u64, u64), tokens: (u32, u32), talk: &str) -> TestSpan {
     let attributes = vec![
         ("gen_ai.operation.name", json!("chat")),
         ("gen_ai.request.model", json!("m-8b")),
@@ -31,22 +31,22 @@ fn said(id: &'static str, ms: (u64, u64), tokens: (u32, u32), talk: &str) -> Sai
         ("enduser.id", json!("ann")),
         ("client.address", json!("192.0.2.7")),
     ];
-    Said { id, parent: "", from_ms: ms.0, to_ms: ms.1, attributes, is_error: false }
+    TestSpan { id, parent: "", from_ms: ms.0, to_ms: ms.1, attributes, is_error: false }
 }
 
-fn plain(id: &'static str, parent: &'static str) -> Said {
+fn plain(id: &'static str, parent: &'static str) -> TestSpan {
     let attributes = vec![("http.request.method", json!("POST"))];
-    Said { id, parent, from_ms: 0, to_ms: 1, attributes, is_error: false }
+    TestSpan { id, parent, from_ms: 0, to_ms: 1, attributes, is_error: false }
 }
 
-fn spans() -> Vec<Said> {
+fn spans() -> Vec<TestSpan> {
     let server = vec![
         ("gen_ai.request.id", json!("r")),
         ("gen_ai.usage.prompt_tokens", json!(100)),
         ("gen_ai.usage.completion_tokens", json!(20)),
         ("gen_ai.latency.time_to_first_token", json!(0.25)),
     ];
-    let within = |parent| Said {
+    let within = |parent| TestSpan {
         id: "s1",
         parent,
         from_ms: 260,
@@ -65,12 +65,12 @@ fn spans() -> Vec<Said> {
         within("h1"),
         plain("h1", "a1"),
         first,
-        Said { id: "s2", ..within("nobody") },
+        TestSpan { id: "s2", ..within("missing") },
         said("a2", (0, 125), (5, 1), "t-8"),
         broken,
         said("a3", (3500, 4000), (120, 30), "t-7"),
         agent,
-        Said { attributes: vec![("gen_ai.system", json!("openai"))], ..plain("u1", "") },
+        TestSpan { attributes: vec![("gen_ai.system", json!("openai"))], ..plain("u1", "") },
         // Sent twice.
         said("a3", (3500, 4000), (120, 30), "t-7"),
     ]
@@ -85,7 +85,7 @@ fn wrapped(value: &Value) -> Value {
     }
 }
 
-fn otlp(said: &Said) -> Value {
+fn otlp(said: &TestSpan) -> Value {
     let list: Vec<Value> = said
         .attributes
         .iter()
@@ -100,12 +100,12 @@ fn otlp(said: &Said) -> Value {
     })
 }
 
-fn document(spans: &[Said]) -> Value {
+fn document(spans: &[TestSpan]) -> Value {
     let spans: Vec<Value> = spans.iter().map(otlp).collect();
     json!({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}]})
 }
 
-fn jaeger(said: &Said) -> Value {
+fn jaeger(said: &TestSpan) -> Value {
     let tags: Vec<Value> = said
         .attributes
         .iter()
@@ -124,7 +124,7 @@ fn jaeger(said: &Said) -> Value {
 }
 
 /// As Python's SDK prints it.
-fn console(said: &Said) -> Value {
+fn console(said: &TestSpan) -> Value {
     let at = |ms: u64| format!("2026-11-16T09:09:{:02}.{:03}000Z", 5 + ms / 1000, ms % 1000);
     let attributes: serde_json::Map<String, Value> =
         said.attributes.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
@@ -161,7 +161,7 @@ fn every_shape_gives_the_same_requests() {
         pretty(&json!(spans().iter().map(otlp).collect::<Vec<_>>())),
     ];
     for text in files {
-        let loaded = load("t.json", &text, &TraceOptions::default())
+        let loaded = load("t.json", &text, &TraceSelection::default())
             .unwrap_or_else(|error| panic!("{error}: {text}"));
         assert_eq!((loaded.format, loaded.seen), ("otel", 10), "{text}");
         let expected = [(0.0, 5, 1), (250.0, 100, 20), (260.0, 100, 20), (3500.0, 120, 30)];
@@ -195,7 +195,7 @@ fn instants_are_exact_to_the_nanosecond() {
     let place = "/resourceSpans/0/scopeSpans/0/spans/0/startTimeUnixNano";
     *one.pointer_mut(place).unwrap() = json!("1794820145123456789");
     *two.pointer_mut(place).unwrap() = json!(1_794_820_145_123_456_790_u64);
-    let loaded = load("t.jsonl", format!("{two}\n{one}\n"), &TraceOptions::default()).unwrap();
+    let loaded = load("t.jsonl", format!("{two}\n{one}\n"), &TraceSelection::default()).unwrap();
     let at: Vec<u64> = loaded.entries.iter().map(|entry| entry.at.unwrap().0).collect();
     assert_eq!(at, [0, 1]);
 }
@@ -205,7 +205,7 @@ fn what_is_no_span_is_refused_or_counted() {
     let good = document(&[said("a", (0, 1), (1, 1), "")]).to_string();
     let metrics = json!({"resourceMetrics": []}).to_string();
     let loaded =
-        load("t.jsonl", format!("{good}\n\n{metrics}\n"), &TraceOptions::default()).unwrap();
+        load("t.jsonl", format!("{good}\n\n{metrics}\n"), &TraceSelection::default()).unwrap();
     assert_eq!((loaded.skipped["blank line"], loaded.skipped["metrics or logs"]), (1, 1));
     let mut late = said("b", (0, 1), (1, 1), "");
     late.attributes[2].1 = json!("ann");
@@ -226,7 +226,7 @@ fn what_is_no_span_is_refused_or_counted() {
         let text = format!("{good}\n{wrong}\n");
         let refused = load("t.jsonl", &text, &options(TraceFormat::Otel)).unwrap_err();
         assert_eq!(refused, format!("t.jsonl, line 2: {why}"));
-        let skipping = TraceOptions { skip_invalid: true, ..options(TraceFormat::Otel) };
+        let skipping = TraceSelection { skip_invalid: true, ..options(TraceFormat::Otel) };
         let loaded = load("t.jsonl", &text, &skipping).unwrap();
         assert_eq!((loaded.entries.len(), loaded.skipped["not readable"]), (1, 1));
     }
@@ -236,9 +236,9 @@ fn what_is_no_span_is_refused_or_counted() {
 fn spans_that_call_each_other_in_a_circle_end() {
     let mut one = plain("x", "y");
     one.attributes = said("x", (0, 1), (3, 4), "").attributes;
-    let own = Said { parent: "z", id: "z", ..one.clone() };
+    let own = TestSpan { parent: "z", id: "z", ..one.clone() };
     let circle =
-        [plain("p", "q"), plain("q", "p"), Said { id: "w", parent: "p", ..one.clone() }, own];
-    let loaded = load("t.json", document(&circle).to_string(), &TraceOptions::default()).unwrap();
+        [plain("p", "q"), plain("q", "p"), TestSpan { id: "w", parent: "p", ..one.clone() }, own];
+    let loaded = load("t.json", document(&circle).to_string(), &TraceSelection::default()).unwrap();
     assert_eq!(requests(&loaded), [(0.0, 3, 4), (0.0, 3, 4)]);
 }

@@ -3,14 +3,14 @@
 use super::*;
 use crate::faults::{Quirks, RoleShape};
 
-fn of(quirks: Quirks) -> String {
+fn stream_with(quirks: Quirks) -> String {
     let more = json!({"max_tokens": 4, "stream": true, "seed": 5, "stream_options": {"include_usage": true}});
     let behavior = AnswerBehavior { quirks, ..AnswerBehavior::default() };
     stream(&chat(&more), None, &behavior, 1)
 }
 
 fn plain() -> String {
-    of(Quirks::default())
+    stream_with(Quirks::default())
 }
 
 fn text(stream: &str) -> String {
@@ -19,19 +19,23 @@ fn text(stream: &str) -> String {
 
 #[test]
 fn lines_may_end_otherwise() {
-    assert_eq!(of(Quirks { crlf: true, ..Quirks::default() }), plain().replace('\n', "\r\n"));
     assert_eq!(
-        of(Quirks { no_space: true, ..Quirks::default() }),
+        stream_with(Quirks { crlf: true, ..Quirks::default() }),
+        plain().replace('\n', "\r\n")
+    );
+    assert_eq!(
+        stream_with(Quirks { no_space: true, ..Quirks::default() }),
         plain().replace("data: ", "data:")
     );
-    let pings = of(Quirks { pings: true, ..Quirks::default() });
+    let pings = stream_with(Quirks { pings: true, ..Quirks::default() });
     assert_eq!(pings, plain().replace("data: ", ": ping\n\ndata: "));
 }
 
 #[test]
 fn roles_come_in_five_ways() {
-    let first =
-        |role| events(&of(Quirks { role, ..Quirks::default() }))[0]["choices"][0]["delta"].clone();
+    let first = |role| {
+        events(&stream_with(Quirks { role, ..Quirks::default() }))[0]["choices"][0]["delta"].clone()
+    };
     let word = text(&plain()).split_inclusive(' ').nth(1).unwrap().trim().to_owned();
     let word = format!(" {word}");
     assert_eq!(first(RoleShape::Empty), json!({"role": "assistant", "content": ""}));
@@ -40,7 +44,7 @@ fn roles_come_in_five_ways() {
     assert_eq!(first(RoleShape::Absent), json!({"content": word}));
     assert_eq!(first(RoleShape::WithFirst), json!({"role": "assistant", "content": word}));
     for role in [RoleShape::Null, RoleShape::Bare, RoleShape::Absent, RoleShape::WithFirst] {
-        let stream = of(Quirks { role, ..Quirks::default() });
+        let stream = stream_with(Quirks { role, ..Quirks::default() });
         assert_eq!(text(&stream), text(&plain()));
         let is_apart = matches!(role, RoleShape::Null | RoleShape::Bare);
         assert_eq!(stream.matches("assistant").count(), usize::from(role != RoleShape::Absent));
@@ -50,7 +54,7 @@ fn roles_come_in_five_ways() {
 
 #[test]
 fn text_may_come_whole_each_time() {
-    let events = events(&of(Quirks { cumulative: true, ..Quirks::default() }));
+    let events = events(&stream_with(Quirks { cumulative: true, ..Quirks::default() }));
     let whole = text(&plain());
     let said: Vec<_> = events
         .iter()
@@ -74,11 +78,11 @@ fn an_answer_in_one_piece_may_lack_its_finish_reason() {
 
 #[test]
 fn usage_may_lack_or_lie() {
-    let none = of(Quirks { no_usage: true, ..Quirks::default() });
+    let none = stream_with(Quirks { no_usage: true, ..Quirks::default() });
     assert!(!none.contains("usage") && none.contains("[DONE]"));
-    let wrong = events(&of(Quirks { wrong_usage: true, ..Quirks::default() }));
+    let wrong = events(&stream_with(Quirks { wrong_usage: true, ..Quirks::default() }));
     assert_eq!(wrong.last().unwrap()["usage"]["completion_tokens"], 15);
-    let none = of(Quirks { no_done: true, ..Quirks::default() });
+    let none = stream_with(Quirks { no_done: true, ..Quirks::default() });
     assert_eq!(none + "data: [DONE]\n\n", plain());
     let behavior = AnswerBehavior {
         quirks: Quirks { no_usage: true, ..Quirks::default() },
@@ -120,7 +124,7 @@ fn usage_may_be_of_another_tokenizer() {
 
 #[test]
 fn json_may_break_off() {
-    let cut = data(&of(Quirks { truncated_json_at: Some(2), ..Quirks::default() }));
+    let cut = data(&stream_with(Quirks { truncated_json_at: Some(2), ..Quirks::default() }));
     let right = data(&plain());
     assert_eq!(cut.len(), right.len());
     for (at, (cut, right)) in cut.iter().zip(&right).enumerate() {
@@ -136,7 +140,7 @@ fn json_may_break_off() {
 #[test]
 fn errors_end_the_stream() {
     for at in 0..4 {
-        let stream = of(Quirks { error_at: Some(at), ..Quirks::default() });
+        let stream = stream_with(Quirks { error_at: Some(at), ..Quirks::default() });
         let events = events(&stream);
         assert_eq!(events.len(), 1 + at as usize + 1);
         assert_eq!(events.last().unwrap()["error"]["type"], "server_error");
@@ -146,7 +150,7 @@ fn errors_end_the_stream() {
                 && !stream.contains("\"length\"")
         );
     }
-    assert_eq!(of(Quirks { error_at: Some(4), ..Quirks::default() }), plain());
+    assert_eq!(stream_with(Quirks { error_at: Some(4), ..Quirks::default() }), plain());
     // Tokens before the error in the same event are not lost.
     let quirks = Quirks { error_at: Some(2), ..Quirks::default() };
     let behavior = AnswerBehavior { quirks, ..AnswerBehavior::default() };
@@ -156,18 +160,18 @@ fn errors_end_the_stream() {
 #[test]
 fn answers_may_end_early() {
     for at in [0, 1, 3] {
-        let stream = of(Quirks { early_eos_at: Some(at), ..Quirks::default() });
+        let stream = stream_with(Quirks { early_eos_at: Some(at), ..Quirks::default() });
         let events = events(&stream);
         assert_eq!(events.len(), 1 + at as usize + 2);
         assert_eq!(events.last().unwrap()["usage"]["completion_tokens"], at);
         assert!(stream.contains(r#""finish_reason":"stop""#));
     }
-    assert_eq!(of(Quirks { early_eos_at: Some(4), ..Quirks::default() }), plain());
+    assert_eq!(stream_with(Quirks { early_eos_at: Some(4), ..Quirks::default() }), plain());
 }
 
 #[test]
 fn words_may_have_long_characters() {
-    let events = events(&of(Quirks { utf8: true, ..Quirks::default() }));
+    let events = events(&stream_with(Quirks { utf8: true, ..Quirks::default() }));
     for event in &events[1..5] {
         assert!(!event["choices"][0]["delta"]["content"].as_str().unwrap().is_ascii());
     }
@@ -175,13 +179,13 @@ fn words_may_have_long_characters() {
 
 #[test]
 fn the_first_event_may_be_huge() {
-    let stream = of(Quirks { huge_event: Some(10_000), ..Quirks::default() });
+    let stream = stream_with(Quirks { huge_event: Some(10_000), ..Quirks::default() });
     let sizes: Vec<_> = stream.split_inclusive("\n\n").map(str::len).collect();
     let right: Vec<_> = plain().split_inclusive("\n\n").map(str::len).collect();
     assert_eq!(sizes[1], 10_000);
     assert_eq!((sizes[0], &sizes[2..]), (right[0], &right[2..]));
     assert_eq!(events(&stream).len(), 7);
-    assert_eq!(of(Quirks { huge_event: Some(5), ..Quirks::default() }), plain());
+    assert_eq!(stream_with(Quirks { huge_event: Some(5), ..Quirks::default() }), plain());
     let behavior = AnswerBehavior {
         reasoning: 1.0,
         quirks: Quirks { huge_event: Some(999), ..Quirks::default() },
@@ -208,7 +212,7 @@ fn an_error_from_outside_is_the_last_event() {
     writer.finish(0, &mut out);
     writer.usage(&mut out);
     writer.done(&mut out);
-    // Choices that do not exist are nobody's.
+    // Choices that do not exist are ignored.
     writer.tokens(9, 0, 1, &mut out);
     let expected = r#"data: {"error":{"message":"gone","type":"overloaded_error","param":null,"code":"overloaded"}}"#;
     assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n\n"));

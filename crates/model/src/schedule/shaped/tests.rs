@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::schedule::ArrivalSequence;
-use crate::{Arrivals as Process, LoadShape, Nanos};
+use crate::{ArrivalProcess as Process, LoadShape, Nanos};
 
 const S: u64 = 1_000_000_000;
 

@@ -73,7 +73,7 @@ fn take_apart(labels: &str) -> BTreeMap<String, String> {
                 (_, '\\') => text.push(match characters.next().unwrap().1 {
                     'n' => '\n',
                     escaped @ ('\\' | '"') => escaped,
-                    other => panic!("\\{other} is no escape"),
+                    other => panic!("\\{other} is not an escape"),
                 }),
                 (_, '\n') => panic!("a line break in a label"),
                 (_, other) => text.push(other),
@@ -92,7 +92,7 @@ fn tally() -> MetricsTally {
     // On a bound, and between two.
     tally.add(&record(&[50, 60, 72]));
     tally.add(&record(&[120, 1_120]));
-    // Two answers beside each other: no gap between them.
+    // Two answers next to each other: no gap between them.
     let mut two = record(&[50, 55, 70]);
     two.exchange.chunks[1].choice = 1;
     tally.add(&two);

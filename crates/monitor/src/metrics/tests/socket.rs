@@ -115,7 +115,7 @@ fn clients_that_say_nothing_or_nonsense_keep_nobody_away() {
     let mut slow = silent.pop().unwrap();
     slow.write_all(&GET[8..]).unwrap();
     assert!(heard(slow).ends_with("\r\n\r\npage"));
-    // A body that nobody asked for does not cost the answer.
+    // An unexpected body does not prevent the answer.
     let post = [b"POST / HTTP/1.1\r\n\r\n".to_vec(), vec![b'x'; 32 * 1024]].concat();
     let said = answer(address, &post);
     assert!(

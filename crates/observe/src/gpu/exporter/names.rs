@@ -147,7 +147,7 @@ fn violation(name: &str) -> Option<GpuField> {
     }
 }
 
-/// The bits of NVIDIA's driver in words. Having nothing to do is no reason.
+/// The bits of NVIDIA's driver in words. Being idle does not count as a reason.
 pub(super) fn reasons(bits: u64) -> Vec<&'static str> {
     let words = [
         (0x4, "power"),

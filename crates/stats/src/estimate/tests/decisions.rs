@@ -3,7 +3,7 @@
 //! `cargo xtask study decisions` prints the table of docs/confidence.md.
 
 use goodput_model::random::{Domain, RandomStream};
-use goodput_model::{Arrivals, MetricName, Mode, Nanos, RequestRecord};
+use goodput_model::{ArrivalProcess, MetricName, Mode, Nanos, RequestRecord};
 
 use crate::tests::{NO_WARMUP, facts, plan, record as good_request};
 use crate::{Quality, RunState, SloState, Summary, analyse};
@@ -116,7 +116,7 @@ fn judged(queue: Queue, requests: &[Request], seconds: u64, slo: &str, target: f
     let mut plan = plan(Some(seconds), None, NO_WARMUP);
     plan.load.mode = Mode::Open {
         rate: goodput_model::Rate::PerSecond(queue.rate()),
-        arrivals: Arrivals::Poisson,
+        arrivals: ArrivalProcess::Poisson,
         max_concurrency: None,
     };
     plan.measure.slo = Some(slo.parse().unwrap());

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use goodput_model::{Arrivals, LoadExtent, Mode, Rate};
+use goodput_model::{ArrivalProcess, LoadExtent, Mode, Rate};
 
 use super::*;
 use crate::tests::{NO_WARMUP, plan};
@@ -16,7 +16,7 @@ pub(super) struct Played {
 /// A plan for a point of so many seconds.
 pub(super) fn point(slo: &str, target: Option<f64>, seconds: u64, rate: f64) -> Plan {
     let mut plan = plan(Some(seconds), None, NO_WARMUP);
-    let (rate, arrivals) = (Rate::PerSecond(rate), Arrivals::Poisson);
+    let (rate, arrivals) = (Rate::PerSecond(rate), ArrivalProcess::Poisson);
     plan.load.mode = Mode::Open { rate, arrivals, max_concurrency: None };
     plan.measure.slo = Some(slo.parse().unwrap());
     plan.measure.attainment = target;
