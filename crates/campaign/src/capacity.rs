@@ -88,7 +88,7 @@ impl Note {
 pub struct Rates {
     /// Requests per second.
     pub requests_per_s: f64,
-    /// Prompt tokens per second; none where nobody counted them.
+    /// Prompt tokens per second; none where they were not counted.
     pub input_tps: Option<f64>,
     /// Output tokens per second.
     pub output_tps: Option<f64>,
@@ -136,9 +136,9 @@ pub struct Capacity {
     pub expected: Vec<Expected>,
     /// Money; none without a price.
     pub cost: Option<Cost>,
-    /// Joules of the GPUs per output token at the confirmed rate; none where nobody measured it.
+    /// Joules of the GPUs per output token at the confirmed rate; none where it was not measured.
     pub energy_j_per_output_token: Option<f64>,
-    /// Energy of the GPUs; none where nobody measured it.
+    /// Energy of the GPUs; none where it was not measured.
     #[serde(default)]
     pub energy: Option<EnergyPlan>,
     /// Hour by hour; none without traffic.
@@ -210,10 +210,10 @@ impl Question {
             (Some(price), _) if !(price.is_finite() && price >= 0.0) => {
                 Err(Refused::new("a price is a number from zero up"))
             }
-            (Some(_), None) => Err(Refused::new(
-                "a price per GPU says nothing while nobody knows how many GPUs a replica has",
-            )
-            .hint("add --gpus-per-replica")),
+            (Some(_), None) => {
+                Err(Refused::new("a price per GPU needs the number of GPUs per replica")
+                    .hint("add --gpus-per-replica"))
+            }
             _ => Ok(()),
         }
     }

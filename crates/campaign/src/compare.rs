@@ -31,7 +31,8 @@ pub use rank::{Rank, ranking};
 pub use reported::{FileComparison, FileFigure, ReportedSide};
 pub use saved::{SavedSide, saved};
 pub use summary::{
-    Beside, CompareFacts, CompareState, Comparison, LevelSummary, Proof, Row, Side, Stopped,
+    CompareFacts, CompareState, Comparison, ComparisonContext, LevelSummary, Proof, Row, Side,
+    Stopped,
 };
 
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ pub enum Order {
     Random,
 }
 
-/// Everything that was asked of a comparison beside the plans of its runs.
+/// The settings of a comparison, without the plans of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
@@ -105,7 +106,7 @@ pub struct Design {
     pub same_target: bool,
 }
 
-/// Two sides that nobody has named yet, at no level: eight blocks' worth of defaults.
+/// Two unnamed sides at no level: eight blocks' worth of defaults.
 impl Default for Design {
     fn default() -> Self {
         Self {

@@ -11,7 +11,7 @@ use goodput_stats::{Quick, Sample};
 /// Below this share of arrivals finished in the second half, the backlog grows.
 const BALANCE: f64 = 0.97;
 
-/// And so many standard deviations of the number of arrivals must be left over.
+/// And this many standard deviations of the number of arrivals must be left over.
 const CHANCE: f64 = 3.0;
 
 /// Requests whose lengths are drawn, so long and at this rate.

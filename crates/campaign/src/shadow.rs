@@ -1,7 +1,7 @@
-//! A candidate under a share of live traffic, beside the server that really answers: pairs of the same
+//! A candidate under a share of live traffic, next to the server that answers users: pairs of the same
 //! request, in blocks of time, and what `compare`'s statistics say of them.
 //!
-//! The unit is the block. Requests of one minute share the load, the queue and the neighbours of that
+//! The unit is the block. Requests of one minute share the load, the queue and the neighbors of that
 //! minute, so a test over requests finds differences where there are none; two blocks of a minute have
 //! next to nothing in common. Both sides of a block are the same requests.
 
@@ -64,7 +64,7 @@ pub fn can_judge(gate: &Gate) -> bool {
     gate.metric == "error_share" || time.is_some_and(|time| TIMES.contains(&time))
 }
 
-/// Least pairs of a block where nobody says otherwise.
+/// Default least number of pairs in a block.
 pub const BLOCK_PAIRS: u32 = 20;
 
 impl Default for Settings {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What live traffic showed beside the figures.
+/// What live traffic showed in addition to the figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShadowReport {
@@ -12,7 +12,7 @@ pub struct ShadowReport {
     pub facts: ShadowFacts,
     /// Pairs that were compared.
     pub pairs: u64,
-    /// Those of which both sides ended well: latencies are over these.
+    /// Pairs completed on both sides: latencies cover these.
     pub good: u64,
     /// Pairs of the smallest block and of the largest.
     pub block_pairs: [u64; 2],
@@ -21,13 +21,13 @@ pub struct ShadowReport {
     /// The candidate's time over the primary's, in the middle of the pairs of each block, by time.
     pub ratios: BTreeMap<String, OverBlocks>,
     /// Output tokens of an answer on average, and the candidate's over the primary's by blocks; none
-    /// where nobody counts them.
+    /// where they are not counted.
     pub output_tokens: Option<[f64; 2]>,
     /// The candidate's output tokens over the primary's.
     pub output_ratio: Option<OverBlocks>,
     /// Finish reasons of both sides, those of good answers.
     pub finishes: Vec<Count>,
-    /// Pairs that ended well and for the same reason.
+    /// Pairs that completed for the same reason.
     pub same_finish: u64,
     /// HTTP statuses of both sides; without one, `none`.
     pub statuses: Vec<Count>,
@@ -73,7 +73,7 @@ pub struct LikenessSummary {
     pub characters: [f64; 2],
 }
 
-/// How a shadow went, beside its pairs.
+/// How a shadow went, apart from its pairs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShadowFacts {

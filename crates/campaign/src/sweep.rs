@@ -43,7 +43,7 @@ pub enum Effort {
     Certified,
 }
 
-/// Everything that was asked of a sweep beside the plan of its runs.
+/// The settings of a sweep, without the plan of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
@@ -70,7 +70,7 @@ pub struct SweepPlan {
     pub burn_in_s: Option<f64>,
     /// Pause between points, in seconds.
     pub settle_s: f64,
-    /// Whether each open-loop point has a closed-loop twin with as many users as were under way.
+    /// Whether each open-loop point has a closed-loop twin with as many users as requests were in flight.
     pub twins: bool,
     /// Seed of the first point; each point has one of its own.
     pub seed: u64,
@@ -107,9 +107,9 @@ impl Default for SweepPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// An open loop at so many requests per second.
+    /// An open loop at this many requests per second.
     Rate(f64),
-    /// A closed loop of so many users.
+    /// A closed loop with this many users.
     Users(u32),
 }
 

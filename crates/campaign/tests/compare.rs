@@ -22,7 +22,7 @@ fn server() -> Server {
     Server::chat("demo", 3_600_000, 99.0)
 }
 
-/// The candidate's steps take so many times as long.
+/// The candidate's steps take this many times as long.
 fn rig(factor: f64) -> Rig {
     let (reference, mut candidate) = (server(), server());
     candidate.profile = slower_steps(&candidate.profile, factor);

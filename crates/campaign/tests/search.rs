@@ -117,7 +117,7 @@ fn users_of_a_closed_loop_are_found() {
     let mut plan = server.plan(Effort::Quick, 3);
     plan.axis = Axis::Concurrency;
     let found = sweep(&server, &plan).goodput.unwrap();
-    // With four users nobody ever waits; of five, one nearly always does.
+    // With four users none ever waits; of five, one nearly always does.
     assert_eq!((found.state, found.confirmed), (GoodputState::Found, Some(4.0)));
     // Five were too much in a probe that was stopped, so they are not rejected.
     assert_eq!(found.rejected, None);

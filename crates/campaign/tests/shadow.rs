@@ -140,7 +140,7 @@ fn ten_percent_are_found() {
     assert_eq!((0..3).filter(is_found).count(), 3);
 }
 
-/// The largest share of wrong words that a study of so many may have by chance, one in a hundred.
+/// The largest share of wrong words that a study of this many may have by chance, one in a hundred.
 fn most(shadows: u64) -> f64 {
     0.05 + 2.33 * (0.05 * 0.95 / shadows as f64).sqrt()
 }

@@ -37,7 +37,7 @@ pub fn aiperf(
     object.end()?;
     let mut notes = run.notes();
     if !run.plan.target.stream {
-        let missing = "answers were not streamed: the file has no metric of tokens' times";
+        let missing = "answers were not streamed: the file has no token latencies";
         notes.push(missing.to_owned());
     }
     Ok(notes)
@@ -71,7 +71,7 @@ impl Tally {
             self.errors.entry(failure.class.to_string()).or_insert_with(first).0 += 1;
             return;
         }
-        // A failure, however slow, is no part of the time that rates are over.
+        // The time that rates divide by excludes failures, however slow.
         let times = Times::of(record, View::Aiperf, run);
         self.first = Some(self.first.map_or(times.start, |first| first.min(times.start)));
         self.last = self.last.max(times.start + times.latency);

@@ -27,12 +27,14 @@ macro_rules! column {
 pub(crate) static COLUMNS: [Column<ChunkRow>; 8] = [
     column!(request: Whole, "`index` of the request", |row| Cell::Whole(row.request)),
     column!(chunk: Whole, "number of the chunk in its request, from 0", |row| Cell::Whole(row.number)),
-    column!(at_ms: Number, "arrival, since the run's first instant", |row| Cell::Number(row.chunk.at.as_ms())),
+    column!(at_ms: Number, "arrival, since the start of the run", |row| Cell::Number(row.chunk.at.as_ms())),
     column!(bytes: Whole, "bytes of text in it", |row| Cell::Whole(row.chunk.bytes.into())),
-    column!(tokens: Whole, "tokens in it, where the server says so", |row| Cell::whole(row.chunk.tokens)),
+    column!(tokens: Whole, "tokens in it, where the server reports them", |row| Cell::whole(row.chunk.tokens)),
     column!(choice: Whole, "which of the `n` answers it belongs to", |row| Cell::Whole(row.chunk.choice.into())),
-    column!(coalesced: Flag, "it shared its read with another: a gap of zero is no speed", |row| Cell::Flag(row.chunk.coalesced)),
-    column!(lag_us: Whole, "how long it had waited in the kernel; empty where the system does not say", |row| Cell::whole(row.chunk.lag_us)),
+    column!(coalesced: Flag, "arrived in the same read as another chunk: a gap of zero does not \
+                              measure speed", |row| Cell::Flag(row.chunk.coalesced)),
+    column!(lag_us: Whole, "how long it waited in the kernel; empty where the system does not \
+                            report it", |row| Cell::whole(row.chunk.lag_us)),
 ];
 
 /// As Parquet.

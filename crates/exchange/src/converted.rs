@@ -84,7 +84,7 @@ pub(crate) fn input_tokens(record: &RequestRecord) -> u32 {
     record.exchange.input_tokens.map_or(record.planned.input_tokens, |count| count.n)
 }
 
-/// Output tokens; where nobody counted them, one for each chunk.
+/// Output tokens; one for each chunk where they were not counted.
 pub(crate) fn output_tokens(record: &RequestRecord) -> u32 {
     let chunks = || u32::try_from(record.exchange.chunks.len()).unwrap_or(u32::MAX);
     record.exchange.output_tokens.map_or_else(chunks, |count| count.n)
@@ -181,11 +181,11 @@ impl Run<'_> {
             warnings.push(format!("the run is void: {why}"));
         }
         // Of a run that was killed the last frame is damaged by nature.
-        let whole = "the file holds the requests that were logged";
+        let whole = "the file holds only the logged requests";
         if run.state == RunState::Unfinished {
             warnings.push(format!("the run was killed: {whole}"));
         } else if run.log_damaged {
-            warnings.push(format!("the log is damaged: {whole} before that place"));
+            warnings.push(format!("the log is damaged: {whole} before the damage"));
         }
         warnings
     }
@@ -195,14 +195,15 @@ impl Run<'_> {
         let mut notes = Vec::new();
         if self.plan.measure.slo.is_some() && self.limits().is_none() {
             notes.push(
-                "the SLO says more than limits on TTFT, TPOT and E2E: no goodput in the file",
+                "the SLO has terms other than limits on TTFT, TPOT, and E2E: the file has no \
+                 goodput",
             );
         }
         if matches!(self.plan.load.mode, Mode::Shaped { .. }) {
-            notes.push("the rate changed over the run: the file has its mean");
+            notes.push("the rate changed during the run: the file has its mean");
         }
         if self.summary.sessions.is_some() && matches!(self.plan.load.mode, Mode::Open { .. }) {
-            notes.push("the rate in the file is that of sessions");
+            notes.push("the rate in the file is the rate of sessions");
         }
         let notes = notes.into_iter().map(str::to_owned);
         self.warnings().into_iter().chain(notes).collect()

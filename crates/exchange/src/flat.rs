@@ -38,7 +38,7 @@ pub(crate) struct Totals {
 struct Extremes {
     due: Option<Nanos>,
     end: Nanos,
-    /// First start of a request that ended well.
+    /// First start of a completed request.
     start: Option<Nanos>,
 }
 
@@ -98,7 +98,7 @@ impl Totals {
         }
     }
 
-    /// So many in each second of the run.
+    /// This many in each second of the run.
     pub(crate) fn per_second(&self, amount: f64) -> Option<f64> {
         (self.duration_s > 0.0).then(|| amount / self.duration_s)
     }

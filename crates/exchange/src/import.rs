@@ -46,8 +46,8 @@ pub enum ImportError {
         /// Where and why.
         error: String,
     },
-    /// It is JSON of somebody else.
-    #[error("`{path}`{place} is no result that is understood here; its first fields are {found}")]
+    /// It is JSON, but not a known result.
+    #[error("`{path}`{place} is not a result that goodput can read; its first fields are {found}")]
     Unknown {
         /// Which file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum ImportError {
         found: String,
     },
     /// A field has the wrong type.
-    #[error("`{path}`{place}, taken for a result of {tool}: {error}")]
+    #[error("`{path}`{place}, read as a result of {tool}: {error}")]
     Field {
         /// Which file.
         path: PathBuf,
@@ -135,7 +135,7 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         SourceTool::Guidellm => guidellm::read(&fields),
         // Runs of ours are folders.
         SourceTool::Goodput => {
-            return Err(unknown("those of goodput; name the run folder".to_owned()));
+            return Err(unknown("those of goodput; pass the run folder".to_owned()));
         }
     };
     let count = |mut runs: Vec<Reported>| {

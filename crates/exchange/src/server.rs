@@ -29,12 +29,14 @@ macro_rules! column {
 /// The columns.
 #[rustfmt::skip]
 pub(crate) static COLUMNS: [Column<Reading>; 6] = [
-    column!(at_s: Number, "when, in seconds since the run's first instant", |row| Cell::Number(row.at.as_secs())),
+    column!(at_s: Number, "time in seconds since the start of the run", |row| Cell::Number(row.at.as_secs())),
     column!(source: Text, "`server` or `gpu`", |row| Cell::Text(row.source)),
-    column!(endpoint: Text, "URL of the page of metrics, or number and name of the GPU", |row| Cell::Text(&row.endpoint)),
-    column!(signal: Text, "name of the figure (docs/server.md); `_sum`, `_count` and `_bucket` of distributions; `scrape_failed` is 1 where the page gave no answer", |row| Cell::Text(&row.signal)),
-    column!(le: Number, "upper bound of a bucket; empty for the last one, which has none, and for all other figures", |row| Cell::number(row.le)),
-    column!(value: Number, "the figure; totals and distributions count from the first look", |row| Cell::Number(row.value)),
+    column!(endpoint: Text, "URL of the metrics page, or number and name of the GPU", |row| Cell::Text(&row.endpoint)),
+    column!(signal: Text, "name of the figure (docs/server.md); `_sum`, `_count` and `_bucket` of \
+                           distributions; `scrape_failed` is 1 where the page did not answer", |row| Cell::Text(&row.signal)),
+    column!(le: Number, "upper bound of a bucket; empty for the last bucket, which has no bound, \
+                         and for all other figures", |row| Cell::number(row.le)),
+    column!(value: Number, "the value; totals and distributions count from the first scrape", |row| Cell::Number(row.value)),
 ];
 
 /// As Parquet.

@@ -30,11 +30,11 @@ pub fn sglang<I: Iterator<Item = RequestRecord>>(
         flat::details(&mut object, run, View::Sglang, records)?;
     }
     object.end()?;
-    // The tool has no goodput at all, so a note on it would surprise nobody.
+    // The tool has no goodput at all, so a note on it is not needed.
     let mut notes = run.notes();
     notes.retain(|note| !note.ends_with("no goodput in the file"));
     if totals.completed == 0 {
-        notes.push("no request ended well: there are no latencies in the file".to_owned());
+        notes.push("no request completed: the file has no latencies".to_owned());
     }
     Ok(notes)
 }

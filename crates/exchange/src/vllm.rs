@@ -30,7 +30,7 @@ pub fn vllm<I: Iterator<Item = RequestRecord>>(
     object.end()?;
     let mut notes = run.notes();
     if !run.plan.target.stream {
-        notes.push("answers were not streamed: no TTFT, TPOT and ITL in the file".to_owned());
+        notes.push("answers were not streamed: the file has no TTFT, TPOT, and ITL".to_owned());
     }
     Ok(notes)
 }

@@ -115,7 +115,7 @@ impl CampaignFolder {
         Ok(folder)
     }
 
-    /// Opens an existing folder to read it; none where it is no such.
+    /// Opens an existing folder to read it; none where the path is something else.
     pub fn open(kind: Campaign, path: &Path) -> Option<Self> {
         let is_one = path.join(kind.file()).is_file();
         is_one.then(|| Self { kind, path: path.to_owned(), _lock: None })

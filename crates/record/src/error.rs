@@ -12,17 +12,17 @@ pub enum FolderError {
     /// There is nothing at the path.
     #[error("`{0}` does not exist")]
     Missing(PathBuf),
-    /// The path is no run.
+    /// The path is not a run.
     #[error("`{0}` is not a run folder: it has no {1}")]
     NotARun(PathBuf, &'static str),
-    /// The path is no sweep, or no comparison.
+    /// The path is not a sweep or a comparison.
     #[error("`{0}` is not a {1} folder: it has no {2}")]
     NotACampaign(PathBuf, &'static str, &'static str),
     /// A merge was stopped before its end.
     #[error("`{0}` holds a merge that was not finished")]
     Unfinished(PathBuf),
     /// Another process goes on with it.
-    #[error("`{0}` is in use: another goodput measures into it")]
+    #[error("`{0}` is in use by another goodput process")]
     Locked(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot {action} `{path}`: {error}")]
@@ -35,7 +35,7 @@ pub enum FolderError {
         error: io::Error,
     },
     /// A file does not hold what it should.
-    #[error("`{path}` cannot be used: {error}")]
+    #[error("cannot use `{path}`: {error}")]
     Damaged {
         /// Which file.
         path: PathBuf,

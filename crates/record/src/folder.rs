@@ -62,7 +62,7 @@ impl RunFolder {
 pub struct Logs {
     /// Every request.
     pub requests: LogWriter,
-    /// What is observed beside the requests.
+    /// What is observed in addition to the requests.
     pub samples: LogWriter,
 }
 
@@ -96,7 +96,7 @@ impl TextWriter {
 
 const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
-/// The page that whoever makes a run leaves there.
+/// The HTML page that the program writes with the run.
 const PAGE: &str = "report.html";
 const NAMES: [&str; 7] = [PLAN, MANIFEST, LOG, SAMPLES, JUDGEMENTS, SUMMARY, TEXT];
 
@@ -221,7 +221,7 @@ impl RunFolder {
         log.map_err(|error| FolderError::Io { action: "read", path, error })
     }
 
-    /// What was observed beside the requests; nothing where nothing was.
+    /// What was observed in addition to the requests; empty where nothing was.
     pub fn samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         let log = match &self.open {
@@ -359,17 +359,17 @@ fn is_left_over(name: &OsStr) -> bool {
     name == DRAFT || name == PAGE || NAMES.contains(&name)
 }
 
-/// Writes a file whole or not at all: beside its place, then renamed.
+/// Writes a file whole or not at all: under a temporary name next to it, then renamed.
 pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
-    let (path, beside) = (folder.join(name), folder.join(format!(".{name}.new")));
+    let (path, temporary) = (folder.join(name), folder.join(format!(".{name}.new")));
     // What an earlier process left there, or a stranger: a link would lead the bytes to another file.
-    let _ = fs::remove_file(&beside);
-    let outcome = fs::File::create_new(&beside)
+    let _ = fs::remove_file(&temporary);
+    let outcome = fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&beside, &path));
+        .and_then(|()| fs::rename(&temporary, &path));
     outcome.map_err(|error| {
-        // A disk that is full keeps the beginning; nobody has a use for it.
-        let _ = fs::remove_file(&beside);
+        // On a full disk only the beginning remains, which is useless.
+        let _ = fs::remove_file(&temporary);
         FolderError::Io { action: "write", path, error }
     })
 }
@@ -389,7 +389,7 @@ fn check_format(found: &str, known: &str, path: &Path) -> Result<(), FolderError
     if found == known {
         return Ok(());
     }
-    let error = format!("its format is `{found}`; this version reads `{known}`");
+    let error = format!("its format is `{found}`, but this version reads `{known}`");
     Err(FolderError::Damaged { path: path.to_owned(), error })
 }
 

@@ -4,7 +4,7 @@
 //! plan.toml       what was asked; repeats the run
 //! manifest.json   versions, host, target, clocks, state: running | complete | interrupted
 //! requests.log    one checksummed frame per request, append-only
-//! server.log      what was observed beside the requests, in the same form
+//! server.log      what was observed in addition to the requests, in the same form
 //! judgements.log  what was found out about the answers after the run, in the same form
 //! summary.json    every number; written once the run is over, and by `report`
 //! text.jsonl      prompts and answers, only with --save-text

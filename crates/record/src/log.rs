@@ -24,7 +24,7 @@ pub(crate) const MARK: &[u8; 8] = b"goodput\x01";
 /// Most bytes kept in memory while the disk refuses them.
 const BACKLOG: usize = 64 << 20;
 
-/// Bytes that are worth a write, where nobody waits for them.
+/// Bytes that are worth a write when no reader waits.
 const FLUSH_AT: usize = 1 << 18;
 
 /// Bytes that are read at once.
@@ -234,7 +234,7 @@ impl<T: Framed> LogReader<T> {
         Self::buffered(file, unwritten, BUFFER)
     }
 
-    /// The same with a buffer of so many bytes.
+    /// The same with a buffer of this many bytes.
     pub(crate) fn buffered(
         mut file: impl Read + Send + 'static,
         unwritten: Vec<u8>,
@@ -247,7 +247,7 @@ impl<T: Framed> LogReader<T> {
             let message = if mark.starts_with(b"goodput") {
                 "written by a newer version of goodput"
             } else {
-                "not a log of goodput"
+                "not a goodput log"
             };
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
@@ -261,7 +261,7 @@ impl<T: Framed> LogReader<T> {
         self.damaged.load(Ordering::Acquire)
     }
 
-    /// The same for later, once somebody else has read it to its end.
+    /// The same for later, after another reader has read it to its end.
     pub fn damage(&self) -> Damage {
         Damage(Arc::clone(&self.damaged))
     }

@@ -115,7 +115,7 @@ pub struct Host {
     pub cpus: u64,
     /// Open files allowed.
     pub fd_limit: u64,
-    /// Processors' worth of time that the container allows; none is no limit.
+    /// Processors' worth of time that the container allows; none means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
 }
@@ -140,15 +140,15 @@ pub struct TargetFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkloadFacts {
-    /// Hash of everything that the plan sends; the same on every machine. Empty where nobody
-    /// computed it.
+    /// Hash of everything that the plan sends; the same on every machine. Empty where it was
+    /// not computed.
     pub hash: String,
     /// What a reader should know: entries left out, prompts that repeat, lengths that were cut.
     pub notes: Vec<String>,
     /// Who counted the tokens of our words, and what was found, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
-    /// Requests of sessions under way that were not sent any more when the run ended.
+    /// Requests of unfinished sessions that were not sent because the run ended.
     pub cut_requests: u64,
     /// Prompt tokens that the server looked up in its prefix cache during the run and found there,
     /// by its own counters.

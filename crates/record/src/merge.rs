@@ -53,7 +53,7 @@ pub enum MergeError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Two records of one request.
-    #[error("request {index} is on record twice: in `{first}` and in `{second}`", first = first.display(), second = second.display())]
+    #[error("request {index} is recorded twice: in `{first}` and in `{second}`", first = first.display(), second = second.display())]
     Twice {
         /// Its number in the plan.
         index: u64,
@@ -85,7 +85,7 @@ impl Framed for Raw {
     }
 
     fn decode(message: &[u8]) -> io::Result<Self> {
-        // All of it: a record that nobody could read later would end the merged log.
+        // All of it: a record that cannot be read later would end the merged log.
         let (index, worker, ended) = Frame::decode(message).map_err(io::Error::other)?.place();
         Ok(Self { index, worker, ended, message: message.to_vec() })
     }
@@ -205,7 +205,7 @@ fn twice(parts: &[MergePart<'_>], index: u64, place: usize) -> MergeError {
     MergeError::Twice { index, first, second }
 }
 
-/// What clients saw beside their requests. What a machine says of itself is not what several say.
+/// What ranks observed in addition to their requests. What a machine says of itself is not what several say.
 fn merge_samples(
     parts: &[MergePart<'_>],
     to: &mut LogWriter,
@@ -274,7 +274,7 @@ fn append(from: &Path, to: &Path) -> io::Result<()> {
     if last == *b"\n" { Ok(()) } else { to.write_all(b"\n") }
 }
 
-/// A log of one of so many folders.
+/// A log of one of this many folders.
 fn open<T: Framed>(
     part: &MergePart<'_>,
     name: &str,

@@ -38,7 +38,7 @@ struct NoteFrame {
     number: Option<u64>,
     #[prost(uint64, tag = "2")]
     at_ns: u64,
-    /// Absent where nobody looked at the answers.
+    /// Absent where answers were not compared.
     #[prost(bool, optional, tag = "3")]
     exact: Option<bool>,
     #[prost(uint32, tag = "4")]
@@ -104,7 +104,7 @@ pub struct PairLogs {
 /// What did not reach the disk of the logs of a shadow.
 #[derive(Debug, Default, Clone)]
 pub struct PairUnwritten {
-    /// Of the primary's records, the candidate's, and of what is known beside.
+    /// Of the primary's records, the candidate's, and everything else.
     logs: [Unwritten; 3],
 }
 
@@ -142,7 +142,7 @@ impl ShadowFolder {
         Ok((Self { folder }, logs))
     }
 
-    /// Opens an existing folder to read it; none where it is no such.
+    /// Opens an existing folder to read it; none where the path is something else.
     pub fn open(path: &Path) -> Option<Self> {
         let folder = CampaignFolder::open(Campaign::Shadow, path)?;
         Some(Self { folder })

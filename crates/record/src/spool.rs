@@ -1,4 +1,4 @@
-//! [`Spool`]: answers that wait for their judgement after the run, where nobody asked to keep text.
+//! [`Spool`]: answers that wait for their judgement after the run, where text is not saved.
 //!
 //! The file has no name from its first byte on, so nothing of it is left after a crash.
 

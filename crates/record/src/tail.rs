@@ -22,7 +22,7 @@ impl<T: Framed> LogTail<T> {
         Self { file, at: MARK.len() as u64, kind: PhantomData }
     }
 
-    /// Passes over frames, without looking into them, until at most so many bytes are left; over at
+    /// Passes over frames, without looking into them, until at most this many bytes are left; over at
     /// most `frames` at once. How many it passed over: none once it is there.
     pub fn skip(&mut self, left: u64, frames: usize) -> io::Result<usize> {
         let end = self.file.metadata()?.len();
@@ -45,7 +45,7 @@ impl<T: Framed> LogTail<T> {
         Ok(frames)
     }
 
-    /// The frames that have come since, at most so many and about so many bytes.
+    /// The frames that have come since, at most this many and about this many bytes.
     pub fn read(&mut self, frames: usize, bytes: u64) -> io::Result<Vec<T>> {
         let (mut found, mut message, from) = (Vec::new(), Vec::new(), self.at);
         self.file.seek(SeekFrom::Start(from))?;

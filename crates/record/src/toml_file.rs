@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::error::FolderError;
 use crate::nesting::from_toml;
 
-/// What a TOML file holds that somebody named.
+/// The content of a TOML file that the user named.
 pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
     parse_toml(path, read_text(path, MOST_TOML))
 }

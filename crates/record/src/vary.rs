@@ -37,7 +37,7 @@ enum Alias {
     MaxTokens,
     /// An open loop at this rate.
     Rate,
-    /// A closed loop of so many users.
+    /// A closed loop with this many users.
     Concurrency,
     /// A value of the plan.
     Path(&'static str),
@@ -47,7 +47,11 @@ enum Alias {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaryError {
     /// The plan has no such value.
-    #[error("the plan has no `{path}`{}; {}", suggestion.as_ref().map_or(String::new(), |near| format!(": is `{near}` meant?")), there(place, names))]
+    #[error("the plan has no `{path}`{}; {}", suggestion.as_ref().map_or(String::new(), |near| format!(": \
+                                                                                                        did \
+                                                                                                        you \
+                                                                                                        mean \
+                                                                                                        `{near}`?")), there(place, names))]
     NoSuchValue {
         /// What was asked for.
         path: String,
@@ -81,7 +85,7 @@ pub enum VaryError {
 fn there(place: &str, names: &[String]) -> String {
     let at = if place.is_empty() { "it".to_owned() } else { format!("`{place}`") };
     match names {
-        [] => format!("{at} is a value and holds no others"),
+        [] => format!("{at} is a value and does not contain others"),
         names => format!("{at} holds {}", names.join(", ")),
     }
 }
@@ -108,14 +112,14 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
         Some(Alias::Concurrency) => {
             let users = value.parse().ok().filter(|users| *users > 0);
             let users = users
-                .ok_or_else(|| wrong("it is no number of users (1, 2, …)".to_owned(), None))?;
+                .ok_or_else(|| wrong("it is not a number of users (1, 2, …)".to_owned(), None))?;
             varied.load.mode = with_users(&plan.load.mode, users);
         }
         Some(alias @ (Alias::Input | Alias::Output | Alias::MaxTokens)) => {
             let lengths: LengthDistribution = value.parse().map_err(|error| wrong(error, None))?;
             let is_one = matches!(lengths, LengthDistribution::Fixed(_));
             if alias == Alias::MaxTokens && !is_one {
-                return Err(wrong("it is no number of tokens".to_owned(), None));
+                return Err(wrong("it is not a number of tokens".to_owned(), None));
             }
             let classes = &mut varied.workload.classes;
             let changed = classes
@@ -123,8 +127,8 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
                 .filter_map(|class| lengthen(&mut class.source, alias, lengths))
                 .count();
             if changed == 0 {
-                let because = "no class of the workload has lengths that could be set; those of files \
-                               and traces are their own";
+                let because = "no class of the workload has lengths to set; files and traces \
+                               bring their own";
                 return Err(wrong(because.to_owned(), None));
             }
         }
@@ -278,12 +282,12 @@ fn readings(text: &str, now: Option<&Value>) -> Vec<Value> {
 
 fn expected(now: Option<&Value>) -> &'static str {
     match now {
-        Some(Value::Integer(_)) => "no whole number",
-        Some(Value::Float(_)) => "no number",
+        Some(Value::Integer(_)) => "not a whole number",
+        Some(Value::Float(_)) => "not a number",
         Some(Value::Boolean(_)) => "neither true nor false",
-        Some(Value::Array(_)) => "no list in TOML",
-        Some(Value::Table(_)) => "no table in TOML; name one of its values",
-        _ => "no value",
+        Some(Value::Array(_)) => "not a list in TOML",
+        Some(Value::Table(_)) => "not a table in TOML; name one of its values",
+        _ => "not a value",
     }
 }
 

@@ -31,7 +31,7 @@ use crate::waterfall::Waterfalls;
 use crate::window::{Extremes, Kind, Window};
 use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
 
-/// The numbers of a run, from its records, from what was observed beside them, and from what was
+/// The numbers of a run, from its records, from what was observed during the run, and from what was
 /// found out about its answers. `records` is called twice and must give the same records each time.
 pub fn analyse<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
@@ -86,7 +86,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     tally.finish(plan, run, samples, course)
 }
 
-/// What stands beside the figures of the window over the whole run.
+/// Figures over the whole run, next to those of the window.
 const WHOLE: [(&str, MetricName); 3] =
     [("ttft", MetricName::Ttft), ("tpot", MetricName::Tpot), ("e2e", MetricName::E2e)];
 
@@ -108,7 +108,7 @@ struct Tally {
     in_whole: Flow,
     /// TTFT, TPOT and E2E of requests of every phase.
     whole_latency: [Sample; 3],
-    /// Time that requests spent under way inside the window.
+    /// Time that requests spent in flight inside the window.
     residence: Nanos,
     balance: Balance,
     waterfalls: Waterfalls,
@@ -116,7 +116,7 @@ struct Tally {
     /// Measured requests that a stall of the client has touched.
     touched: u64,
     client: ClientTally,
-    /// Mean time under way of measured requests.
+    /// Mean time in flight of measured requests.
     time_under_way: Sample,
     events_in_window: u64,
     workload: WorkloadTally,

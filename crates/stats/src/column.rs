@@ -17,7 +17,7 @@ pub struct Column {
     pub metric: Metric,
     /// MSER-5 over the values in their order; none of fewer than five, and where one is infinite.
     pub mser5: Option<Mser>,
-    /// Mann–Kendall with Hamed and Rao's correction, over at most 60 means of neighbours.
+    /// Mann–Kendall with Hamed and Rao's correction, over at most 60 means of neighboors.
     pub trend: Option<ColumnTrend>,
     /// Pettitt's test over the same means.
     pub shift: Option<ColumnShift>,
@@ -32,7 +32,7 @@ pub struct ColumnTrend {
     pub test: MannKendall,
     /// Change from begin to end by the Theil–Sen slope, as a share of the median.
     pub drift_share: Option<f64>,
-    /// It is large, and more than chance makes of values that depend on their neighbours as these
+    /// It is large, and more than chance makes of values that depend on their neighboors as these
     /// do.
     #[serde(default)]
     pub is_clear: bool,
@@ -41,12 +41,12 @@ pub struct ColumnTrend {
 /// A level that changed once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ColumnShift {
-    /// The test, over means of neighbours; its chance takes Hamed and Rao's factor into account.
+    /// The test, over means of neighboors; its chance takes Hamed and Rao's factor into account.
     pub test: Pettitt,
     /// The value (from 0) with which the second level begins, to within a mean.
     pub at_value: u64,
     /// It is large, fits better than a straight line, and is more than chance makes of values that
-    /// depend on their neighbours as these do.
+    /// depend on their neighboors as these do.
     #[serde(default)]
     pub is_clear: bool,
 }

@@ -30,7 +30,7 @@ fn moved(window: Window, start: Nanos) -> Window {
 }
 
 impl Course {
-    /// A run in which nothing ended well has no course.
+    /// A run without a completed request has no course.
     pub(crate) fn forget_unless(&mut self, has_answers: bool) {
         if !has_answers {
             (self.steadiness, self.saturation) = (None, None);

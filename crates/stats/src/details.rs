@@ -106,13 +106,13 @@ pub struct StallView {
 pub struct Timeline {
     /// Length of a bin in seconds. The first one begins at the first instant.
     pub bin_s: f64,
-    /// Requests under way, averaged over the bin.
+    /// Requests in flight, averaged over the bin.
     pub in_flight: Vec<f64>,
     /// Output tokens per second, by their arrival.
     pub tokens_per_s: Vec<f64>,
     /// Requests due, per second.
     pub arrivals_per_s: Vec<f64>,
-    /// Answers that ended well, per second.
+    /// Completed requests per second.
     pub completions_per_s: Vec<f64>,
     /// Failures in the bin.
     pub errors: Vec<u64>,

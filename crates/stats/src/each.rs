@@ -53,7 +53,7 @@ pub struct RequestFigures {
 }
 
 impl Each {
-    /// For the run of this summary, with what was observed beside it and found out about its answers.
+    /// For the run of this summary, with what was observed during it and found out about its answers.
     pub fn new(
         plan: &Plan,
         summary: &Summary,

@@ -119,7 +119,7 @@ pub(crate) fn input_tokens(record: &RequestRecord) -> TokenCount {
     record.exchange.input_tokens.unwrap_or(planned)
 }
 
-/// Of so many output tokens of a request, those that arrived inside the window. Where chunks do not
+/// Of this many output tokens of a request, those that arrived inside the window. Where chunks do not
 /// say how many tokens they hold, the total is spread over them evenly.
 pub(crate) fn arrived_tokens(record: &RequestRecord, total: Option<u32>, window: Window) -> f64 {
     let exchange = &record.exchange;

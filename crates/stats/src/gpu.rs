@@ -34,7 +34,7 @@ impl WindowTokens {
     }
 }
 
-/// What GPUs did; none where nobody told.
+/// What GPUs did; none where no source reported it.
 pub(crate) fn summary(
     samples: &[HealthSample],
     window: Window,

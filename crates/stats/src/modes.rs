@@ -166,7 +166,7 @@ fn density(logs: &[f64], start: f64, step: f64, width: f64) -> Vec<f64> {
 }
 
 /// The share of gaps near 40 ms, where Nagle's algorithm on one side waits for the delayed
-/// acknowledgement of the other: many more than just beside, and far more than the usual gap.
+/// acknowledgment of the other: many more than just around it, and far more than the usual gap.
 pub fn delayed_ack_share(sorted_gaps_ms: &[f64]) -> Option<f64> {
     let n = sorted_gaps_ms.len();
     let below = |ms: f64| sorted_gaps_ms.partition_point(|gap| *gap < ms);
@@ -174,9 +174,9 @@ pub fn delayed_ack_share(sorted_gaps_ms: &[f64]) -> Option<f64> {
     let usual = middle(sorted_gaps_ms).filter(|_| n >= FEWEST)?;
     let found = between(38.0, 46.0);
     // What as wide a span on either side holds; the fuller one counts.
-    let beside = between(30.0, 38.0).max(between(46.0, 54.0));
+    let around = between(30.0, 38.0).max(between(46.0, 54.0));
     let share = found / n as f64;
-    let is_peak = found >= 3.0 * beside && found - beside >= 4.0 * (found + beside).sqrt();
+    let is_peak = found >= 3.0 * around && found - around >= 4.0 * (found + around).sqrt();
     (usual <= 20.0 && share >= 0.01 && is_peak).then_some(share)
 }
 

@@ -41,7 +41,7 @@ pub struct Paired {
 }
 
 /// What the differences of several blocks say, with an interval of confidence 1 − `alpha`; none of
-/// fewer than two blocks, where one is no finite number (or so large that squares are not), or for
+/// fewer than two blocks, where one is not a finite number (or so large that squares are not), or for
 /// an `alpha` outside (0, 1).
 ///
 /// The interval excludes zero where `p < alpha`, and only there. Blocks that are all alike have an
@@ -79,7 +79,7 @@ pub struct Unpaired {
     pub degrees: f64,
 }
 
-/// None of fewer than two runs on a side, where one is no finite number (or so large that squares
+/// None of fewer than two runs on a side, where one is not a finite number (or so large that squares
 /// are not), or for an `alpha` outside (0, 1).
 pub fn unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpaired> {
     let (spread, degrees) = welch(reference, candidate)?;

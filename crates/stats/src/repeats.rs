@@ -58,7 +58,7 @@ pub struct OneRun {
     pub window_s: f64,
     /// Measured requests that were due.
     pub scheduled: u64,
-    /// Those that ended well.
+    /// Completed requests.
     pub ok: u64,
     /// Its figures, by name.
     pub figures: BTreeMap<String, f64>,
@@ -165,7 +165,7 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
         found.entry(name).or_default().push(figure);
     }
     let count = runs.iter().filter(|run| run.is_used).count() as u32;
-    // A figure that some runs lack would compare other runs than its neighbours do.
+    // A figure that some runs lack would compare other runs than its neighboors do.
     found.retain(|_, figures| figures.len() == count as usize);
     let tests = found.values().filter(|figures| within(figures).is_some()).count();
     let limit = limit(count as usize, tests);
@@ -259,7 +259,7 @@ const ALARM: f64 = 0.01;
 const OWN_DEGREES: u64 = BATCHES as u64 - 1;
 
 /// The ratio of standard deviations above which runs differ: the square root of the F quantile,
-/// shared among so many tests (Bonferroni), and never below [`CLEAR`].
+/// shared among this many tests (Bonferroni), and never below [`CLEAR`].
 fn limit(runs: usize, tests: usize) -> f64 {
     let between = runs.saturating_sub(1) as f64;
     let own = runs as f64 * OWN_DEGREES as f64;

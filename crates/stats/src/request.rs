@@ -11,7 +11,7 @@ pub(crate) enum Seen {
     Value(f64),
     /// It ran into a time limit: longer than that, however long.
     Beyond,
-    /// It failed after so many milliseconds, and would have taken longer.
+    /// It failed after this many milliseconds, and would have taken longer.
     FailedAfter(f64),
     /// Nothing: the request failed before, the metric is not defined for it, or a stall of the
     /// client spoilt it.
@@ -137,7 +137,7 @@ impl<'a> Latencies<'a> {
         Pace::of(self.record).and_then(get).map_or(Seen::Nothing, Seen::Value)
     }
 
-    /// An answer that was given up on was in a gap whose end nobody saw.
+    /// An abandoned answer ended inside an interval whose end is unknown.
     fn max_gap(&self) -> Seen {
         let chunks = &self.record.exchange.chunks;
         if self.is_censored {
@@ -174,7 +174,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// None where nobody counted its tokens, or none came.
+    /// None where its tokens were not counted, or none came.
     pub(crate) fn of(record: &RequestRecord) -> Option<Self> {
         let exchange = &record.exchange;
         let tokens = exchange.output_tokens.map(|count| f64::from(count.n))?;
@@ -202,7 +202,7 @@ pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
     Pace::of(record).filter(|_| record.is_ok()).and_then(|pace| pace.tpot_ms)
 }
 
-/// Gaps between the chunks of each answer in milliseconds; the wait for the first is no gap.
+/// Gaps between the chunks of each answer in milliseconds; the wait for the first is not one of them.
 pub fn gaps_ms(record: &RequestRecord) -> Vec<f64> {
     let ms = |(gap, _): (Nanos, Option<u32>)| gap.as_micros_rounded() as f64 / 1e3;
     gaps(record, &Cuts::default()).map(ms).collect()

@@ -16,7 +16,7 @@ use part::{Part, of_key, reached_by, up_to};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) percentiles: &'a [f64],
-    /// MLPerf's bound beside each.
+    /// With MLPerf's bound for each.
     pub(crate) early_stopping: bool,
 }
 
@@ -303,7 +303,7 @@ impl Sample {
         self.at_rank(nearest_rank(self.len(), percent))
     }
 
-    /// The rank (from 1) of the smallest value that so many percent do not exceed, failures that took
+    /// The rank (from 1) of the smallest value that this many percent do not exceed, failures that took
     /// longer than it among all.
     fn rank(&self, percent: f64) -> u64 {
         let n = self.len();
@@ -597,7 +597,7 @@ fn first_slice(batch: u8) -> u16 {
     u16::from(batch.min(BATCHES - 1)) * SLICES_A_BATCH
 }
 
-/// The rank (from 1) of this percentile of so many values.
+/// The rank (from 1) of this percentile of this many values.
 pub(crate) fn nearest_rank(n: u64, percent: f64) -> u64 {
     let exact = n as f64 * percent / 100.0;
     // 99.9 % of 1000 is 999, whatever binary fractions make of it.

@@ -10,17 +10,17 @@ use crate::summary::Slope;
 const SHORTEST_S: f64 = 30.0;
 /// Completions per arrival below which a server falls behind.
 const BALANCE: f64 = 0.97;
-/// Growth of the number under way over the window, as a share of its median.
+/// Growth of the number in flight over the window, as a share of its median.
 const PRACTICAL: f64 = 0.10;
-/// The same in standard deviations of the difference of two counts of as many as were under way at
+/// The same in standard deviations of the difference of two counts of as many as were in flight at
 /// first: so much comes and goes in a server that keeps up.
 const BEYOND: f64 = 3.0;
-/// A number under way that stays within this share of its median is at a ceiling.
+/// A number in flight that stays within this share of its median is at a ceiling.
 const FLAT: f64 = 0.10;
 /// By how much it has risen before that, and how many times the wait has grown.
 const RISEN: f64 = 1.5;
 const LONGER: f64 = 3.0;
-/// Refusals that are no accident, as a share of arrivals.
+/// Refusals above chance, as a share of arrivals.
 pub(crate) const REFUSED: f64 = 0.01;
 
 /// Judges the window; `None` below 30 s. Cheap enough to be asked every second of a running load.

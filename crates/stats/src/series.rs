@@ -1,4 +1,4 @@
-//! The run over time: what was under way, what came, and how long it took, bin by bin.
+//! The run over time: requests in flight, arrivals, and latencies, bin by bin.
 //!
 //! Steadiness and saturation are judged on these series and nothing else.
 
@@ -26,7 +26,7 @@ struct Passage {
     /// In milliseconds; not a number where there is none.
     ttft: f32,
     tpot: f32,
-    /// Nobody saw its first token: it waited longer than that.
+    /// Its first token was not seen: it waited longer than that.
     is_unanswered: bool,
     is_refused: bool,
 }
@@ -105,7 +105,7 @@ pub struct Series {
     pub start: Nanos,
     /// The length of a bin.
     pub bin: Nanos,
-    /// Requests under way (dispatched and not over), averaged over the bin.
+    /// Requests in flight (dispatched and not over), averaged over the bin.
     pub in_flight: Vec<f64>,
     /// Output tokens by arrival.
     pub tokens_per_s: Vec<f64>,
@@ -133,7 +133,7 @@ impl Series {
         self.in_flight.is_empty()
     }
 
-    /// The same with so many bins in one; what is left over at the end is not in it.
+    /// The same with this many bins in one; what is left over at the end is not in it.
     pub(crate) fn coarser(&self, factor: usize) -> Self {
         let mean = |values: &Vec<f64>| {
             values
@@ -182,7 +182,7 @@ impl SeriesTally {
         self.add_tokens(record);
     }
 
-    /// Takes a request that ended well, out of another tool's file, sent at this instant. When its
+    /// Takes a completed request from another tool's file, sent at this instant. When its
     /// tokens came is left out: latencies are judged, not throughput.
     pub(crate) fn add_reported(&mut self, sent: Nanos, request: &ReportedRequest) {
         let (ttft, e2e) = (request.ttft_ms, request.whole_ms());
@@ -229,7 +229,7 @@ impl SeriesTally {
             (Some(listed), Some(tokens)) => f64::from(tokens) * (total.unwrap_or(listed) / listed),
             _ => even,
         };
-        // Neighbours mostly share their bin: one look-up for all of them.
+        // Neighboors mostly share their bin: one look-up for all of them.
         let (mut bin, mut sum) = (0, 0.0);
         for chunk in chunks {
             let at = chunk.at.0 / GRAIN.0;
@@ -254,7 +254,7 @@ impl SeriesTally {
         self.in_bins(from, bin, (span.0 / bin.0) as usize)
     }
 
-    /// The series in so many bins of a length that is at least 100 ms.
+    /// The series in this many bins of a length that is at least 100 ms.
     pub(crate) fn in_bins(&self, from: Nanos, bin: Nanos, bins: usize) -> Series {
         let end = from + times(bin, bins as u64);
         let place = |at: Nanos| {
@@ -346,7 +346,7 @@ impl SeriesTally {
     }
 }
 
-/// Waits in bins. One that nobody saw the end of was at least as long as the longest median before
+/// Waits in bins. One whose end was not seen was at least as long as the longest median before
 /// it: at the end of a run all are cut off at once, and the latest after the shortest time.
 fn at_least(bins: Vec<Vec<(f32, bool)>>) -> Vec<Vec<f32>> {
     let mut longest = 0.0f32;

@@ -1,4 +1,4 @@
-//! The server's side: its own figures over the window, beside those of the client.
+//! The server's side: its own figures over the window, next to those of the client.
 
 mod against;
 mod looks;

@@ -60,7 +60,7 @@ pub(crate) fn own_plan(plan: &Plan, run: &RunFacts) -> Plan {
     own
 }
 
-/// The server's totals are of all clients: beside some of them they say nothing.
+/// The server's totals cover all ranks: next to the figures of some ranks they say nothing.
 pub(crate) fn forget_totals(
     run: &RunFacts,
     server: Option<&mut ServerSummary>,
@@ -80,9 +80,9 @@ pub(crate) fn forget_totals(
 
 /// Failures are told from those of the server with this confidence.
 const ALPHA: f64 = 0.001;
-/// By so many times the odds: failures come in bursts, which no interval knows of.
+/// The odds must differ by this factor: failures come in bursts, which intervals ignore.
 const ODDS: f64 = 3.0;
-/// A share of failures that is nobody's trouble.
+/// A share of failures that does not matter.
 const FEW: f64 = 0.01;
 
 /// The share of failures of the client in the middle, of those that had requests (failed, due).
@@ -94,7 +94,7 @@ pub fn usual_failures(clients: &[(u64, u64)]) -> f64 {
     shares.get(shares.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
-/// Whether a client with so many failures is alone with them, where this share is usual.
+/// Whether a client with this many failures is alone with them, where this share is usual.
 pub fn fails_alone(failed: u64, due: u64, usual: f64) -> bool {
     let odds = |share: f64| share / (1.0 - share).max(1e-9);
     let low = share_interval(failed, due, ALPHA).map_or(0.0, |[low, _]| low);

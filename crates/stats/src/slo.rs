@@ -1,6 +1,6 @@
 //! What users were promised, and what they got: attainment, goodput, and each term of the SLO.
 //!
-//! A request is good when it ended well, came whole, and kept every term about single requests. All
+//! A request is good when it completed, came whole, and met every per-request term. All
 //! other requests that were due are misses, however they went wrong (METHOD 3.3); only those that a
 //! stall of the client spoilt count neither way.
 
@@ -198,7 +198,7 @@ impl SloTally {
     }
 }
 
-/// Whether so many were good. All of them cannot be proven by a sample: that is judged as it is.
+/// Whether this many were good. All of them cannot be proven by a sample: that is judged as it is.
 fn against_target(target: f64, share: Estimate) -> SloState {
     // A share that rounding leaves just below is not below.
     let is_below = |end: Option<f64>| end.map(|end| end < target - 1e-9);

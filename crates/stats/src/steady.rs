@@ -2,7 +2,7 @@
 //!
 //! MSER-5 over four series says where a warm-up ends; trends and a level shift in the rest say
 //! whether what follows is one state. Each needs significance *and* practical size: a long run
-//! proves differences that matter to nobody, a short one shows differences that chance made.
+//! proves differences that do not matter, a short one shows differences that chance made.
 
 mod mser;
 pub(crate) mod trend;
@@ -24,23 +24,23 @@ pub use trend::{MannKendall, Pettitt, least_squares, mann_kendall, pettitt, thei
 const FEWEST_BINS: usize = 50;
 /// A trend or shift below this share of the median is of no account.
 pub(crate) const PRACTICAL: f64 = 0.05;
-/// Values before a cut that differ by less than this share from those after it are no cold start.
+/// Values before a cut that differ by less than this share from those after it are not a cold start.
 const COLD: f64 = 0.10;
 /// Chance at which a test for a trend or shift fires. Several series are tested twice each, so it
 /// is well below the one in a hundred that a steady run may be accused.
 const ALPHA: f64 = 0.002;
-/// Points of those tests: averages of neighbours depend less on each other.
+/// Points of those tests: averages of neighboors depend less on each other.
 const BLOCKS: usize = 60;
 /// Standard deviations by which something must exceed what chance makes of a steady queue.
 const BEYOND: f64 = 4.0;
-/// The same for TPOT beside its own noise: it does not queue.
+/// The same for TPOT relative to its own noise: it does not queue.
 const BEYOND_NOISE: f64 = 2.0;
-/// A window must be so many times as long as a request takes (METHOD 3.7): in less, a server fills up
+/// A window must be this many times as long as a request takes (METHOD 3.7): in less, a server fills up
 /// and empties, and nothing else is seen.
 pub(crate) const LEAST_ANSWERS: f64 = 5.0;
 /// What a run must be able to show, as a share, before nothing seen means steady.
 const VISIBLE: f64 = 1.0;
-/// A step of so many standard deviations of what is beside it is no matter of dependence. A change
+/// A step of this many standard deviations of its surroundings is not an effect of dependence. A change
 /// that takes a fifth of the window makes as many, a straight line three and a half.
 const PLAIN_STEP: f64 = 8.0;
 
@@ -71,7 +71,7 @@ fn dense(series: &Series) -> Cow<'_, Series> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Judged {
     All,
-    /// TTFT and TPOT only: every load of other tools finds an empty server, which is no fault of
+    /// TTFT and TPOT only: every load of other tools finds an empty server, which is not a fault of
     /// the latencies.
     Latencies,
 }
@@ -137,7 +137,7 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     let floor = chance.map_or(0.0, |chance| {
         level * level * (chance.variance(before.len()) + chance.variance(after.len()))
     });
-    // Of a mean, times its length; long series by means of neighbours.
+    // For a mean, times its length; long series by means of neighboors.
     let (blocks, step) = thin(after, MOST_POINTS);
     let spread = dependence(&blocks) * variance(&blocks) * step as f64;
     let error = spread / before.len() as f64 + spread / after.len() as f64;
@@ -157,7 +157,7 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     if is_clear { unlike } else { 0 }
 }
 
-/// Bins at the beginning in which nobody knows how many were under way: a file may leave out those
+/// Bins at the start with an unknown number of requests in flight: a file may leave out those
 /// that were sent before its first request, and two residence times later little of that is left.
 /// Within them the end of a queue looks like a cold start.
 fn unknown_bins(chance: Chance, judged: Judged) -> usize {
@@ -167,8 +167,8 @@ fn unknown_bins(chance: Chance, judged: Judged) -> usize {
     }
 }
 
-/// The waits before the cut are what a queue makes of the number under way: either the rest has
-/// waits like that where as many were under way, or it never had as many. Not where that number
+/// The waits before the cut are what a queue makes of the number in flight: either the rest has
+/// waits like that where as many were in flight, or it never had as many. Not where that number
 /// itself is beyond chance.
 fn is_queueing(series: &Series, cut: usize, chance: Chance, judged: Judged) -> bool {
     let (before, after) = series.in_flight.split_at(cut.min(series.len()));
@@ -189,12 +189,12 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// How a steady open loop fluctuates: the number under way has the variance of its mean, and
+/// How a steady open loop fluctuates: the number in flight has the variance of its mean, and
 /// forgets within the time that a request takes.
 #[derive(Debug, Clone, Copy)]
 struct Chance {
     in_flight: f64,
-    /// Mean time under way, in bins.
+    /// Mean time in flight, in bins.
     residence: f64,
 }
 
@@ -212,13 +212,13 @@ impl Chance {
         matches!(name, "in_flight" | "output_tokens_per_s").then_some(self)
     }
 
-    /// Variance of the mean of so many bins, as a share of the square of the mean.
+    /// Variance of the mean of this many bins, as a share of the square of the mean.
     fn variance(self, bins: usize) -> f64 {
         let shares = (2.0 * self.residence / bins.max(1) as f64).min(1.0);
         shares / self.in_flight.max(1.0)
     }
 
-    /// Standard deviation of the drift that a straight line finds in so many bins, as a share.
+    /// Standard deviation of the drift that a straight line finds in this many bins, as a share.
     fn drift(self, bins: usize) -> f64 {
         (12.0 * self.variance(bins)).sqrt()
     }
@@ -318,8 +318,8 @@ struct Place<'a> {
     name: &'a str,
     start_s: f64,
     bin_s: f64,
-    /// Standard deviations of what is beside it that a change must make; by the dependence that the
-    /// values show where nobody knows what they are.
+    /// Standard deviations of its surroundings that a change must exceed; by the dependence that the
+    /// values show where it is unknown.
     beyond: Option<f64>,
 }
 
@@ -361,8 +361,8 @@ impl Course {
         let drift_share = ratio(drift, level);
         let trend = Trend { metric: place.name.to_owned(), drift_share, p: test.p };
         // Either measure of dependence comes from a short series, and may miss it.
-        let beyond = |factor: f64, beside: &[f64]| {
-            let factor = factor.max(dependence(beside)).max(1.0);
+        let beyond = |factor: f64, around: &[f64]| {
+            let factor = factor.max(dependence(around)).max(1.0);
             place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
         };
         let noise = beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();

@@ -8,13 +8,13 @@ use crate::summary::{Requests, SloState, SloSummary};
 const MANY: u32 = 16;
 /// Milliseconds for each token below which an answer was held back and then sent at once.
 const AT_ONCE: f64 = 0.1;
-/// The share of answers above which those that came whole are no exception, and the share from which
+/// The share of answers above which those that came whole are the rule, and the share from which
 /// on they are the rule.
 const SOME: f64 = 0.1;
 const NEARLY_ALL: f64 = 0.9;
 
 /// Whether an answer that was asked for as a stream came in one piece: as one object, or as events that
-/// somebody held back to the end.
+/// a proxy held back to the end.
 pub(crate) fn came_whole(exchange: &Exchange) -> bool {
     let tokens = exchange.output_tokens.map_or(0, |count| count.n);
     match (exchange.stamps.first_token, exchange.stamps.last_token) {
@@ -31,7 +31,7 @@ impl Requests {
         self.whole as f64 / self.ok.max(1) as f64
     }
 
-    /// Whether so many answers came in one piece that nothing is known of when tokens came.
+    /// Whether this many answers came in one piece that nothing is known of when tokens came.
     pub fn is_partly_whole(&self) -> bool {
         self.whole_share() > SOME
     }

@@ -118,7 +118,7 @@ pub struct Summary {
     /// The server's own account; none where it gives none.
     #[serde(default)]
     pub server: Option<ServerSummary>,
-    /// What GPUs did; none where nobody told.
+    /// What GPUs did; none where no source reported it.
     #[serde(default)]
     pub gpu: Option<GpuSummary>,
 }

@@ -247,7 +247,7 @@ fn throughput_counts_what_arrives_inside_the_window() {
     assert_eq!(s.metrics["e2e"].n, 2);
     // The whole run lasts to the last answer, 1.05 s.
     close(s.whole_run.requests_per_s, 2.0 / 1.05);
-    // Under way: 110 ms and 150 of the last 150 ms before the end.
+    // In flight: 110 ms and 150 of the last 150 ms before the end.
     close(s.load.in_flight_mean, 0.26);
     assert_eq!(s.load.in_flight_end, 1);
 }
@@ -318,7 +318,7 @@ fn a_stall_that_was_given_up_on_is_the_largest_gap() {
     // Of a speed it is the slowest.
     let speed = &s.metrics["request_tokens_per_s"];
     assert_eq!((speed.n, speed.censored, speed.min), (2, 0, Some(0.0)));
-    // It was under way until it was given up: 900 ms and 120 ms of the second.
+    // It was in flight until it was given up: 900 ms and 120 ms of the second.
     close(s.load.in_flight_mean, 1.02);
     assert_eq!(s.requests.error_details[0].stage, "stream");
 }

@@ -70,7 +70,7 @@ pub(crate) fn caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
     let short = short.join("; ");
     let is_missed = figures.iter().any(LiveFigure::is_far);
     let (severity, message, advice) = if run.ended_by == Some(EndedBy::Until) && !is_missed {
-        let message = format!("with the requests that were still under way at the stop: {short}");
+        let message = format!("with the requests that were still in flight at the stop: {short}");
         (Severity::Info, message, None)
     } else if run.state == RunState::Interrupted {
         (Severity::Info, format!("stopped before --until was reached: {short}"), None)
@@ -89,7 +89,7 @@ fn shortfall(figure: &LiveFigure) -> String {
     let (title, asked) = (figure.goal.title(), figure.goal.percent());
     match (figure.within, figure.left_s) {
         _ if figure.is_queueing => format!(
-            "{title} cannot be known from one run: requests wait for one another (neighbours are \
+            "{title} cannot be known from one run: requests wait for one another (neighbors are \
              alike), so its interval is too narrow"
         ),
         (Some(within), Some(left)) if within > figure.goal.within => format!(

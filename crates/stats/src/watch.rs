@@ -20,7 +20,7 @@ use probe::Probe;
 use crate::cuts::Cuts;
 use crate::request::{Latencies, Seen};
 
-/// A full look waits for so many more values than the last one had, in proportion.
+/// A full look waits for this many more values than the last one had, in proportion.
 const MORE: f64 = 1.02;
 
 /// Time between full looks, a little less than the second between calls.
@@ -91,7 +91,7 @@ pub struct LiveFigure {
     pub n_eff: f64,
     /// Whether requests wait for one another: a tail is then less sure than its interval says.
     pub is_queueing: bool,
-    /// About how much longer it takes to be known as well as asked; none where nobody can say.
+    /// About how much longer it takes to be known as well as asked; none where it cannot be known.
     pub left_s: Option<f64>,
 }
 
@@ -156,7 +156,7 @@ impl Watch {
         }
     }
 
-    /// About once a second: so many requests have been let go, and so many are under way.
+    /// About once a second: how many requests have been sent, and how many are in flight.
     pub fn tick(&mut self, at: Nanos, started: u64, in_flight: u64) {
         let (sum, count) = std::mem::take(&mut self.waits);
         let ttft_ms = (count > 0).then(|| sum / f64::from(count));

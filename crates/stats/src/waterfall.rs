@@ -6,7 +6,7 @@ use goodput_model::{Connect, Nanos, RequestRecord, TimeSpan};
 use crate::summary::{Waterfall, WaterfallBand, WaterfallPart};
 
 /// The parts, in order of time. Names are resolved once before the run, so `dns` is zero; it stands
-/// here so that nobody has to wonder.
+/// here so that it explains itself.
 const PARTS: [&str; 10] = [
     "held",
     "slip",

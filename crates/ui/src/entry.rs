@@ -19,9 +19,9 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// What it holds.
     pub(crate) kind: ArtifactKind,
-    /// When it began (RFC 3339); empty where nobody said.
+    /// When it began (RFC 3339); empty where unknown.
     pub(crate) started: String,
-    /// `running` (or killed), `complete`, `interrupted`, `target_lost`; empty where nobody said.
+    /// `running` (or killed), `complete`, `interrupted`, `target_lost`; empty where unknown.
     pub(crate) state: String,
     /// Who was asked, without secrets.
     pub(crate) target: String,
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Figures {
-    /// Requests that ended well, per second.
+    /// Completed requests per second.
     pub(crate) rps: Option<f64>,
     /// Output tokens per second.
     pub(crate) output_tps: Option<f64>,
@@ -107,7 +107,7 @@ pub(crate) struct CurvePoint {
     pub(crate) level: String,
     /// The load as a number, in requests per second or users: what is of one level has one number.
     pub(crate) at: Option<f64>,
-    /// Requests per second: offered, or answered where nobody offers a rate.
+    /// Requests per second: offered, or delivered in a closed loop.
     pub(crate) rps: Option<f64>,
     /// Output tokens per second.
     pub(crate) output_tps: Option<f64>,

@@ -12,7 +12,7 @@ use goodput_http::{HttpRequest, Method, is_host, names_this_machine};
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Only this machine can connect; then only names of this machine may have led here, as any
-    /// other name may be pointed here by whoever owns it.
+    /// other name may be pointed here by its owner.
     is_loopback: bool,
     token: Option<Token>,
     cookie: String,
@@ -36,7 +36,7 @@ pub(crate) enum Ruling {
     },
     /// No token, or a wrong one.
     Stranger,
-    /// Never, whoever it is; and why.
+    /// Never, and why.
     Refused(&'static str),
 }
 
@@ -55,10 +55,10 @@ impl Guard {
             return Ruling::Refused("the Host header is missing or wrong");
         };
         if self.is_loopback && !names_this_machine(host) {
-            return Ruling::Refused("this view answers to names of this machine only");
+            return Ruling::Refused("this site answers only to names of this machine");
         }
         if request.method == Method::Post && !is_from_here(request, host) {
-            return Ruling::Refused("only pages of this view may change something");
+            return Ruling::Refused("only pages of this site may change anything");
         }
         let Some(token) = &self.token else { return Ruling::Welcome };
         let of_cookie = |value: &str| is_same(value.as_bytes(), token.cookie.as_bytes());

@@ -43,7 +43,7 @@ pub(crate) struct Query {
     pub(crate) verdict: Option<String>,
     /// Passed over: those on the pages before.
     pub(crate) skip: usize,
-    /// At most so many.
+    /// At most this many.
     pub(crate) most: usize,
 }
 

@@ -47,9 +47,9 @@ pub(crate) enum NotesError {
     #[error("notes have at most 64 KiB, and 20 tags of at most 40 letters")]
     TooMuch,
     /// Someone else was faster.
-    #[error("somebody else has changed the notes in the meantime")]
+    #[error("the notes have changed in the meantime")]
     Changed,
-    /// There is a file that this version does not understand: it may hold somebody's words.
+    /// There is a file that this version does not understand: it may hold notes of a user.
     #[error("the folder has a notes.json that cannot be read ({0}): move it away first")]
     Unreadable(String),
     /// The disk, or the rights of its folder.
@@ -110,14 +110,14 @@ impl Notes {
         }
         let kept = Kept { schema: Self::SCHEMA.to_owned(), notes: self.clone() };
         let bytes = serde_json::to_vec_pretty(&kept).map_err(io::Error::other)?;
-        let (path, beside) = (folder.join(NOTES), folder.join(".notes.json.new"));
+        let (path, temporary) = (folder.join(NOTES), folder.join(".notes.json.new"));
         // What is left of a write that was cut off; a link there is removed, not followed.
-        let _ = fs::remove_file(&beside);
-        let whole = File::create_new(&beside)
+        let _ = fs::remove_file(&temporary);
+        let whole = File::create_new(&temporary)
             .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&beside, &path));
+            .and_then(|()| fs::rename(&temporary, &path));
         if whole.is_err() {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
         Ok(whole?)
     }

@@ -2,7 +2,7 @@
 //!
 //! A page that lies in a folder is never shown. It may be a stranger's, and a sandbox does not hold it:
 //! `<meta http-equiv=refresh>` and links lead the reader away. A hash of it in the same folder proves
-//! nothing, for whoever writes the one can write the other. What is shown is always made here, from data.
+//! nothing, since a process that can write the one can write the other. What is shown is always made here, from data.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

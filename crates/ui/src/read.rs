@@ -1,5 +1,5 @@
 //! From a folder to what the index says about it. Files are read as plain values: a result of
-//! another version, or of nobody's, gives what it has.
+//! another version, or an incomplete one, gives what it has.
 
 mod curves;
 
@@ -189,8 +189,8 @@ fn sweep(entry: &mut Entry, folder: &Path, summary: &Summary) {
         "" => String::new(),
         "found" => format!("keeps {slo}"),
         "at_least" => format!("at least, with {slo}"),
-        "unreachable" => format!("no load keeps {slo}"),
-        _ => format!("unclear whether {slo} holds"),
+        "unreachable" => format!("no load meets {slo}"),
+        _ => format!("undecided whether {slo} is met"),
     };
     entry.says = clip(&entry.says);
 }

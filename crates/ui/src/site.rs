@@ -211,7 +211,7 @@ impl ResultsSite {
         let page = match self.pages.get(&folder, mark) {
             Some(page) => Ok(page),
             None => match self.making.try_lock() {
-                // Whoever waited here would take a seat from the others.
+                // A request that waited here would take a connection from the others.
                 Err(TryLockError::WouldBlock) => return one_at_a_time(),
                 _one => (self.render)(&folder).inspect(|page| {
                     self.pages.keep(&folder, mark, page);
@@ -258,7 +258,7 @@ impl ResultsSite {
                 let mut about = self.about(entry, Some(&folder));
                 typed("mark").clone_into(&mut about.mark);
                 if matches!(problem, NotesError::Changed) {
-                    // Whoever sends it again has seen these on this page.
+                    // A user who submits again has seen these on this page.
                     let theirs = Notes::read(&folder);
                     about.mark = theirs.mark();
                     about.theirs = Some(theirs);

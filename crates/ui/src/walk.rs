@@ -32,7 +32,7 @@ const FILES: [&str; 8] = [
 /// What changed less than this ago may change again without another time stamp.
 pub(crate) const FRESH: Duration = Duration::from_millis(100);
 
-/// So many times as long where a file system counts whole seconds.
+/// This many times as long where a file system counts whole seconds.
 const COARSE: i128 = 20;
 
 /// A folder of results.

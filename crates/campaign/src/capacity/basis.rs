@@ -40,7 +40,7 @@ pub enum Origin {
     Sweep,
     /// One run of ours that kept its SLO.
     Run,
-    /// Somebody said so.
+    /// The user gave it.
     Given,
 }
 
@@ -105,7 +105,7 @@ impl Basis {
         let basis = Self {
             origin: Origin::Given,
             path: String::new(),
-            about: "a figure that was given, not measured here".to_owned(),
+            about: "a given figure, not measured here".to_owned(),
             verdict: None,
             slo: None,
             confirmed_rps,
@@ -129,12 +129,12 @@ impl Basis {
                              --goodput-rps";
         let Some(goodput) = &summary.goodput else {
             return Err(
-                Refused::new("the sweep looked for no answer: there is no SLO in it").hint(AGAIN)
+                Refused::new("the sweep has no SLO, so it searched for no goodput").hint(AGAIN)
             );
         };
         if goodput.state == GoodputState::Unreachable {
-            let what = format!("no load kept the SLO `{}`", goodput.slo);
-            let hint = "no number of replicas keeps it: promise less, or change the server";
+            let what = format!("no load met the SLO `{}`", goodput.slo);
+            let hint = "no number of replicas meets it: relax the SLO, or change the server";
             return Err(Refused::new(what).hint(hint));
         }
         let (Some(confirmed_rps), true) =
@@ -153,16 +153,16 @@ impl Basis {
         let facts = &summary.sweep;
         let mut notes = doubts(summary.verdict, "sweep");
         if facts.state != SweepState::Complete {
-            let text = "the sweep did not run to its end; its answer is the one so far";
+            let text = "the sweep did not finish; its answer is the one so far";
             notes.push(Note::new(NoteKind::Doubt, text));
         }
         if !is_rate {
-            let text = "the answer is of a closed loop, whose users wait: arrivals that do not wait \
-                        see longer queues at the same rate";
+            let text = "the answer comes from a closed loop, whose users wait: arrivals that do \
+                        not wait see longer queues at the same rate";
             notes.push(Note::new(NoteKind::Doubt, text));
         }
         if summary.sustained.as_ref().is_some_and(|long| long.standing != Standing::Met) {
-            let text = "the long run at the answer did not keep the SLO";
+            let text = "the sustained run at the answer did not meet the SLO";
             notes.push(Note::new(NoteKind::Doubt, text));
         }
         let found = goodput.state == GoodputState::Found;
@@ -193,13 +193,13 @@ impl Basis {
     pub fn of_run(summary: &Summary) -> Result<Self, Refused> {
         const SWEEP: &str = "`goodput sweep` finds the rate that keeps an SLO";
         let Some(slo) = &summary.slo else {
-            return Err(Refused::new("the run has no SLO, so its rate promises nothing").hint(
+            return Err(Refused::new("the run has no SLO, so its rate is not a goodput").hint(
                 "run it with --slo 'p99 ttft < 500ms', or name a figure with --goodput-rps",
             ));
         };
         if let Some(facts) = summary.run.shard.as_ref().filter(|facts| facts.shard.is_part()) {
-            let what = format!("the run is a part of a load, that of client {}", facts.shard);
-            return Err(Refused::new(what).hint("`goodput merge` makes one run of all parts"));
+            let what = format!("the run is one shard of a load, that of rank {}", facts.shard);
+            return Err(Refused::new(what).hint("`goodput merge` makes one run of all shards"));
         }
         if slo.state != SloState::Met {
             let what = format!("the run's SLO was {}, not met: `{}`", slo.state.name(), slo.slo);
@@ -214,7 +214,7 @@ impl Basis {
         };
         let mut notes = doubts(summary.verdict, "run");
         if summary.run.state != RunState::Complete {
-            notes.push(Note::new(NoteKind::Doubt, "the run did not come to its end"));
+            notes.push(Note::new(NoteKind::Doubt, "the run did not finish"));
         }
         if offered.is_none() {
             let text = "the run's arrivals waited for answers: users who do not wait see longer \
@@ -267,7 +267,9 @@ impl Basis {
             return Err(Refused::new("the goodput of a replica must be a number above zero"));
         }
         if self.rejected_rps.is_some_and(|rate| !is_rate(rate) || rate < self.confirmed_rps) {
-            return Err(Refused::new("the rejected rate must not lie below the confirmed one"));
+            return Err(Refused::new(
+                "the rate over the limit must not lie below the confirmed one",
+            ));
         }
         Ok(self)
     }
@@ -275,8 +277,10 @@ impl Basis {
 
 fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {
     if verdict == Verdict::Void {
-        let hint = "its report says why; measure again";
-        return Err(Refused::new(format!("the {what} is void: no plan rests on it")).hint(hint));
+        let hint = "read its report, and measure again";
+        return Err(
+            Refused::new(format!("the {what} is void: a plan cannot rest on it")).hint(hint)
+        );
     }
     Ok(())
 }
@@ -287,7 +291,7 @@ fn doubts(verdict: Verdict, what: &str) -> Vec<Note> {
     is_suspect.then(|| Note::new(NoteKind::Doubt, text)).into_iter().collect()
 }
 
-/// What a point says about its level; none where it is no measurement of a level.
+/// What a point says about its level; none where it does not measure a level.
 fn measured(summary: &PointSummary) -> Option<Measured> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)

@@ -98,7 +98,7 @@ impl Paid {
         }
     }
 
-    /// Of so many units, of which each request brings so many.
+    /// Of this many units, of which each request brings this many.
     fn price(&self, units: f64, each: f64) -> Price {
         let of = |(per_hour, rps): (f64, f64)| per_hour / (rps * each * 3600.0) * units;
         Price { value: of((self.per_hour, self.rps)), best_case: self.best.map(of) }

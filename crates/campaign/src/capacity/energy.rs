@@ -25,12 +25,12 @@ pub struct EnergyUse {
 pub struct EnergyPlan {
     /// One replica that is kept at the confirmed rate.
     pub full_use: EnergyUse,
-    /// The replicas with headroom under the target load; none where nobody measured power there.
+    /// The replicas with headroom under the target load; none without a power measurement there.
     pub at_target: Option<EnergyUse>,
 }
 
 impl EnergyPlan {
-    /// None where nobody measured power at the confirmed rate.
+    /// None without a power measurement at the confirmed rate.
     pub(super) fn of(
         question: &Question,
         fleets: &Fleets,

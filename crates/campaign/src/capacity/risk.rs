@@ -7,10 +7,10 @@ use super::{Basis, FitPoint, Fitted, Played, Question, Traffic};
 
 /// Rates of a replica that are simulated at most.
 const MOST_LEVELS: usize = 20;
-/// Stretches of a level; a level that missed the first so many all is not played on.
+/// Stretches of a level; a level that missed the first this many all is not played on.
 pub const STRETCHES: u64 = 12;
 const SETTLED: u64 = 4;
-/// Below this share of the confirmed rate nothing is simulated anew: it is no worse there.
+/// Below this share of the confirmed rate nothing is simulated again: the risk is not higher there.
 const LOWEST: f64 = 0.5;
 
 /// How an hour stands.
@@ -76,7 +76,7 @@ impl LevelRisk {
 }
 
 /// What the model says at these rates, from the highest down: below a rate at which no stretch
-/// missed the SLO nothing more is played, since less load is no worse. `play` is given a rate and
+/// missed the SLO nothing more is simulated, since less load is not worse. `play` is given a rate and
 /// the numbers of its stretches, and may share them out among processors.
 pub fn play_levels(
     fitted: &Fitted,
@@ -106,7 +106,7 @@ pub struct Simulation {
     pub refused: Option<String>,
     /// Where the lengths of prompts and answers come from.
     pub sizes: String,
-    /// The measured points beside the model.
+    /// The measured points, next to the model's.
     pub points: Vec<FitPoint>,
     /// Medians of the relative errors of TTFT p50, TTFT p99 and TPOT p50.
     pub errors: [Option<f64>; 3],
@@ -228,7 +228,7 @@ pub fn levels(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
     (0..MOST_LEVELS).map(place).collect()
 }
 
-/// Traffic against so many replicas, with what was simulated.
+/// Traffic against this many replicas, with what was simulated.
 pub fn over_traffic(
     basis: &Basis,
     question: &Question,
@@ -332,7 +332,7 @@ impl Curve {
         let mut points: Vec<(f64, f64, f64)> =
             levels.iter().map(|level| (level.rps, level.p(), level.good_share)).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // More load is no better: what chance says otherwise is smoothed upwards.
+        // More load is never better: chance exceptions are smoothed upwards.
         let (mut worst, mut good) = (0.0f64, 1.0f64);
         for (_, p, share) in &mut points {
             worst = worst.max(*p);

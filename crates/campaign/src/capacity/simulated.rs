@@ -21,7 +21,7 @@ use limits::Limits;
 const MOST_PAIRS: usize = 1000;
 /// Tokens that one step may compute: the engine does not say, and this is a usual setting.
 const STEP_TOKENS: u32 = 8192;
-/// The spread of logarithms of lengths where nobody knows it: that of the presets.
+/// The spread of logarithms of lengths where it is unknown: that of the presets.
 const SIGMA: f64 = 0.8;
 
 /// Lengths of prompts and answers, as pairs.
@@ -30,7 +30,7 @@ pub struct Sizes {
     pairs: Vec<(Arc<[u32]>, u32)>,
     /// Where they come from, in words.
     pub about: String,
-    /// Whether nobody measured them.
+    /// Whether they are assumed, not measured.
     pub is_assumed: bool,
 }
 
@@ -173,7 +173,7 @@ fn play(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<JobOutcome> {
     outcomes
 }
 
-/// One measured point beside the model.
+/// One measured point and the model's value there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FitPoint {
     /// Its rate.
@@ -202,7 +202,7 @@ pub struct Fitted {
     pub prefill_ms_per_token: f64,
     /// The rate at which the SLO is crossed, as measured: the model is made to agree.
     pub limit_rps: f64,
-    /// The measured points beside it.
+    /// The measured points, next to the model's.
     pub points: Vec<FitPoint>,
     /// Medians over the points of the relative errors of TTFT p50, TTFT p99 and TPOT p50.
     pub errors: [Option<f64>; 3],

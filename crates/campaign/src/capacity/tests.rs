@@ -179,7 +179,7 @@ fn energy_is_power_over_tokens() {
         plan.notes.iter().any(|note| note.kind == kind && note.text.contains(part))
     };
     assert!(said(&at_50, NoteKind::Assumed, "energy is theirs alone"));
-    // Nobody looked at all, or only at loads below the confirmed one.
+    // No measurement, or only at loads below the confirmed one.
     let unknown = plan(measured(), 50.0);
     assert_eq!((unknown.energy, unknown.energy_j_per_output_token), (None, None));
     assert!(said(&unknown, NoteKind::Missing, "energy was not measured"));
@@ -259,7 +259,7 @@ fn bad_traffic_is_refused() {
     assert!(rates(&[(0.0, f64::INFINITY)]).contains("row 1"));
     assert!(rates(&[(f64::NAN, 1.0)]).contains("row 1"));
     assert!(rates(&[(0.0, 0.0), (60.0, 0.0)]).contains("no load"));
-    assert!(rates(&[(0.0, 1.0), (1e9, 1.0)]).contains("a month"));
+    assert!(rates(&[(0.0, 1.0), (1e9, 1.0)]).contains("one month"));
     assert!(Traffic::of_arrivals(&[]).is_err() && Traffic::of_arrivals(&[0.0, 1.0]).is_err());
     for (peak, trough, hour) in [
         (10.0, 20.0, 1.0),
@@ -415,7 +415,7 @@ fn a_bad_fit_is_not_used() {
     assert!(refused(&|basis| drop(basis.levels.drain(..3))).contains("too close"));
     assert!(
         refused(&|basis| (basis.rejected_rps, basis.crossing_high_rps) = (None, None))
-            .contains("nothing bounds")
+            .contains("nothing limits")
     );
     assert!(refused(&|basis| basis.slo = None).contains("no SLO"));
     assert!(refused(&|basis| basis.slo = Some("itl < 50ms".to_owned())).contains("`itl < 50ms`"));

@@ -71,7 +71,7 @@ impl Traffic {
             }
             let before = number.checked_sub(1).and_then(|before| rows.get(before));
             if before.is_some_and(|(before, _)| at <= before) {
-                let what = format!("row {row}: its time does not lie behind the one before");
+                let what = format!("row {row}: its time is not after that of the row before");
                 return Err(Refused::new(what).hint("sort the rows by time"));
             }
         }
@@ -96,7 +96,7 @@ impl Traffic {
             return Err(Refused::new("holds no requests"));
         };
         if !instants.is_sorted() || !first.is_finite() || !last.is_finite() {
-            return Err(Refused::new("its instants are not in order"));
+            return Err(Refused::new("its timestamps are not in order"));
         }
         let length = checked_length(last - first)?;
         if length < REST_S {
@@ -143,7 +143,7 @@ impl Traffic {
 
 fn checked_length(length: f64) -> Result<f64, Refused> {
     if length > LONGEST_S {
-        let what = format!("lasts {}: a month at most is looked at", span(length));
+        let what = format!("lasts {}: the limit is one month", span(length));
         return Err(Refused::new(what).hint("times are in seconds, or the column is named `hour`"));
     }
     Ok(length)

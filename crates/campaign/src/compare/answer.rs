@@ -102,7 +102,7 @@ pub(crate) fn findings_of(design: &Design, done: &[Cell], failed: Option<Counts>
             }
         }
     }
-    // What would be tested stays, though nobody has a value: it may be too bad to have one.
+    // A figure to be tested stays even without a value: it may be too bad to have one.
     pairs.retain(|pairs| pairs.is_tested || !pairs.values.is_empty());
     pairs.sort_by_key(|pairs| !pairs.is_tested);
     let alphas = alphas(design, &pairs);
@@ -256,7 +256,7 @@ pub(super) fn said(word: Outcome, is_tested: bool) -> Outcome {
     }
 }
 
-/// Further blocks beyond which nobody waits.
+/// The most further blocks that are suggested.
 const FURTHEST: u32 = 1_000_000;
 
 impl Pairs<'_> {
@@ -268,7 +268,7 @@ impl Pairs<'_> {
     }
 }
 
-/// An interval that is no surer than the counts behind it.
+/// An interval at most as narrow as the counts behind it allow.
 pub(super) fn widened([low, high]: [f64; 2], counts: Option<Counts>, alpha: f64) -> [f64; 2] {
     let counted = counts.and_then(|counts| counts.interval(alpha));
     counted.map_or([low, high], |counted| [low.min(counted[0]), high.max(counted[1])])

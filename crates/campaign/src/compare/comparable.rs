@@ -77,7 +77,7 @@ pub struct SideFacts {
     pub workload_hash: String,
     /// Fingerprint of what the workload asks for, whatever the seed and the server's tokens.
     pub shape: String,
-    /// Who counted our words before the run, and a fingerprint of the result; empty: nobody.
+    /// How prompts were calibrated before the run, and a fingerprint of the result; empty without calibration.
     pub calibration: String,
     /// The load in one line: kind of loop, rate or users, arrivals, cap.
     pub load: String,
@@ -97,7 +97,7 @@ pub struct SideFacts {
     pub requests: u64,
     /// Measured requests that attainment is a share of.
     pub judged: u64,
-    /// Measured requests that ended well.
+    /// Measured requests that completed.
     pub ok: u64,
     /// Share of measured requests that failed.
     pub failed_share: f64,

@@ -16,7 +16,7 @@ pub enum Step {
 
 /// What to do next, from what has been measured so far.
 ///
-/// A block with a void run is left at once, and does not count; so many are replaced by further ones
+/// A block with a void run is left at once, and does not count; this many are replaced by further ones
 /// as half of all blocks, but at least two. A target against itself is measured to the last look:
 /// what is wanted is how far blocks spread, and an early end would favour those that spread little.
 pub fn next(design: &Design, done: &[Cell]) -> Step {

@@ -68,8 +68,8 @@ pub(super) fn of_blocks(design: &Design, facts: &CompareFacts, done: &[Cell]) ->
     let (void, suspect) = (count(Verdict::Void), count(Verdict::Suspect));
     let why = |verdict: Verdict| cause(done, verdict, |ask| format!("points/{:03}-…", ask.number));
     let is_over = facts.stopped == Some(Stopped::Void);
-    let over = "this comparison has ended, and --resume measures nothing more: mend that, then begin \
-                a new one (an idle machine, a lower load or a longer --duration)";
+    let over = "this comparison has ended, and --resume measures nothing more: fix the cause, \
+                then start a new one (an idle machine, a lower load or a longer --duration)";
     if blocks.complete.is_empty() {
         let runs = match n {
             0 => "nothing was measured".to_owned(),
@@ -91,36 +91,40 @@ pub(super) fn of_blocks(design: &Design, facts: &CompareFacts, done: &[Cell]) ->
         all.push(caveat.advise(if is_over {
             over
         } else {
-            "`goodput report` on its folder says more"
+            "run `goodput report` on its folder for details"
         }));
     }
     if facts.repeats > 0 {
         let message = format!(
-            "{} runs were measured again because a target was gone: what it is like when it goes is \
-             not in the figures",
+            "{} runs were repeated because a target was unreachable: the figures do not show how \
+             it fails",
             facts.repeats
         );
         let caveat = Caveat::new(CaveatCode::DoubtfulRuns, Severity::Warn, message);
-        all.push(caveat.advise("find out which target went away, and why"));
+        all.push(caveat.advise("find out which target was unreachable, and why"));
     }
     if suspect > 0 {
         let message = format!("{suspect} of {n} runs are suspect{}", why(Verdict::Suspect));
         let caveat = Caveat::new(CaveatCode::DoubtfulRuns, Severity::Warn, message);
-        all.push(caveat.advise("`goodput report` on its folder says more"));
+        all.push(caveat.advise("run `goodput report` on its folder for details"));
     }
     if facts.state != CompareState::Complete {
         let (severity, message) = match facts.state {
-            CompareState::Interrupted => (Severity::Info, "it was stopped before it was done"),
-            CompareState::TargetLost => (Severity::Warn, "a target went away before it was done"),
-            _ => (Severity::Info, "it was not measured to its end"),
+            CompareState::Interrupted => (Severity::Info, "it was stopped before it finished"),
+            CompareState::TargetLost => (
+                Severity::Warn,
+                "a target became unreachable before it \
+                                                          finished",
+            ),
+            _ => (Severity::Info, "it did not finish"),
         };
         let caveat = Caveat::new(CaveatCode::NotComplete, severity, message);
-        all.push(caveat.advise("go on with --resume"));
+        all.push(caveat.advise("continue with --resume"));
     }
     if (1..6).contains(&blocks.count()) {
         let few = blocks.count();
         let few = if few == 1 { "1 block".to_owned() } else { format!("{few} blocks") };
-        let message = format!("{few}: the check by signed ranks needs six, and intervals are wide");
+        let message = format!("{few}: the signed-rank test needs six, and intervals are wide");
         all.push(Caveat::new(CaveatCode::FewSamples, Severity::Info, message));
     }
     all.extend(missing(design, &blocks));
@@ -146,7 +150,7 @@ pub(super) fn cause(done: &[Cell], verdict: Verdict, place: impl Fn(&Ask) -> Str
 /// Figures that are counted over the measured window, and suffer where that is short.
 const RATES: [&str; 2] = ["output_tokens_per_s", "total_tokens_per_s"];
 
-/// An open loop whose measured time holds hardly more than one answer: what was still under way at
+/// An open loop whose measured time holds hardly more than one answer: what was still in flight at
 /// its end counts in none of the rates.
 fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
     let is_tested = family(design).iter().any(|name| RATES.contains(&name.as_str()));
@@ -159,9 +163,9 @@ fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
     let longest = (0..levels(design)).filter(is_open).filter_map(longest).max_by(f64::total_cmp)?;
     (is_tested && design.run_s < 3.0 * longest).then(|| {
         let message = format!(
-            "runs of {} s are shorter than three times the longest p99 of E2E ({longest:.1} s): most \
-             of the measured time is its edges, and tokens per second of an open loop differ by what \
-             was under way there, far below what the servers can do",
+            "runs of {} s are shorter than three times the longest p99 of E2E ({longest:.1} s): \
+             most of the measured time is startup and drain, and open-loop tokens per second \
+             depend on the requests in flight there, far below what the servers can do",
             design.run_s
         );
         let advice = format!("--duration {}s or longer", (3.0 * longest).ceil());
@@ -188,9 +192,9 @@ pub(super) fn failing(design: &Design, done: &[Cell]) -> Vec<Caveat> {
         } else {
             return None;
         };
-        let message = format!("{what}: these do not count, and what is left is a choice");
+        let message = format!("{what}: void runs do not count, so the rest is a biased selection");
         let caveat = Caveat::new(CaveatCode::DoubtfulRuns, Severity::Void, message);
-        Some(caveat.advise("look at the caveats and errors of these runs"))
+        Some(caveat.advise("check the caveats and errors of these runs"))
     };
     (0u32..).zip(&design.sides).filter_map(of).collect()
 }
@@ -214,7 +218,7 @@ fn missing(design: &Design, blocks: &Blocks<'_>) -> Vec<Caveat> {
                  nothing to measure)"
             );
             let caveat = Caveat::new(CaveatCode::FigureMissing, Severity::Warn, message);
-            all.push(caveat.advise("look at the errors; a longer --timeout shows how slow it is"));
+            all.push(caveat.advise("check the errors; a longer --timeout shows how slow it is"));
         }
     }
     all
@@ -237,18 +241,18 @@ pub(crate) fn of_findings(
     odd.dedup();
     if !odd.is_empty() {
         let message = format!(
-            "signed ranks and t do not agree on {}: some block is not like the others",
+            "the signed-rank test and the t-test disagree on {}: a block differs from the others",
             odd.join(", ")
         );
         let caveat = Caveat::new(CaveatCode::OutlierBlocks, Severity::Warn, message);
-        all.push(caveat.advise("look at the runs of each block for the one that is off"));
+        all.push(caveat.advise("check the runs of each block for the one that differs"));
     }
     if let Some(floor) = floor {
         all.extend(below_floor(design, findings, floor));
     }
     if let Some(proof) = proof.filter(|proof| proof.identical < proof.compared) {
         let message = format!(
-            "{} of {} requests were not the same to the byte on all sides",
+            "{} of {} requests were not byte-identical on all sides",
             proof.compared - proof.identical,
             proof.compared
         );
@@ -275,7 +279,7 @@ fn below_floor(design: &Design, findings: &[Finding], floor: &Floor) -> Option<C
     }
     (!below.is_empty()).then(|| {
         let message = format!(
-            "two measurements of one server differ by more than the margin here: {}",
+            "two measurements of one server differ by more than the margin: {}",
             below.join(", ")
         );
         Caveat::new(CaveatCode::BelowNoiseFloor, Severity::Warn, message)

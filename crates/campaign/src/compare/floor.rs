@@ -40,7 +40,7 @@ impl Floor {
     pub const SCHEMA: &'static str = "goodput.floor/1";
 
     /// What two measurements of one server differ by, on the scale of changes, margins and gates;
-    /// none of a metric that nobody measured.
+    /// none for a metric that was not measured.
     pub fn change_of(&self, name: &str) -> Option<f64> {
         metric(name).zip(self.sd.get(name)).map(|(metric, sd)| change(&metric, *sd))
     }

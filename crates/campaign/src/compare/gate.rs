@@ -41,7 +41,7 @@ pub struct Gate {
     pub change: f64,
 }
 
-/// Why a text is no gate.
+/// Why a text is not a gate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct GateError(pub String);
@@ -115,7 +115,7 @@ pub struct GateResult {
 }
 
 /// Every gate at every level for every candidate. A figure that a run lacks has no verdict: a gate
-/// that nobody could look at is not one that holds.
+/// that cannot be checked does not hold.
 pub fn judge_gates(gates: &[Gate], findings: &[Finding]) -> Vec<GateResult> {
     let places: BTreeSet<(u32, u32)> =
         findings.iter().map(|finding| (finding.level, finding.side)).collect();

@@ -1,4 +1,4 @@
-//! The order of several sides, with ties where nobody can tell.
+//! The order of several sides, with ties where the data cannot tell.
 
 use std::collections::BTreeSet;
 
@@ -38,8 +38,8 @@ pub struct Rank {
 /// Every side by every tested figure, best first; empty of fewer than three sides. Between the
 /// reference and another side the finding decides, so that no place claims more than the verdict.
 /// Pairs without the reference have the level that the first of as many tests as there are pairs
-/// would have, beside all of α that the findings take. Who is better than one that is better than a
-/// third is better than that third, though nobody told these two apart. A side that one of `spoilt` takes a figure from has no place by it.
+/// would have, in addition to all of α that the findings take. Who is better than one that is better than a
+/// third is better than that third, even if those two were not told apart. A side that one of `spoilt` takes a figure from has no place by it.
 pub fn ranking(
     design: &Design,
     done: &[Cell],
@@ -163,7 +163,7 @@ fn placed(
     ranks
 }
 
-/// Who is better than whom, closed: better than one that is better is better. So whoever is better
+/// Who is better than whom, closed: better than one that is better is better. So a side that is better
 /// has fewer before it, and no place contradicts a pair.
 #[derive(Default)]
 struct Order {

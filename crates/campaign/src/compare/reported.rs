@@ -190,8 +190,9 @@ fn is_same_load(runs: &[&Reported]) -> bool {
 fn notes(sides: &[ReportedSide]) -> Vec<String> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
     let mut notes = vec![
-        "each file is one run: nothing here tells a difference between servers from one between two \
-         runs of the same server. `goodput compare URL URL` measures in blocks, and says how sure it is"
+        "each file is one run: a difference between servers cannot be told from one between two \
+         runs of the same server. `goodput compare URL URL` measures in blocks and gives \
+         intervals"
             .to_owned(),
     ];
     let mut stated = |what: &str, get: &dyn Fn(&Reported) -> Option<String>| {
@@ -279,7 +280,7 @@ mod tests {
         );
         assert!((ttft.change_percent[1].unwrap() - 20.0).abs() < 1e-9);
         assert_eq!(figure(&found, "requests").change_percent[1], Some(0.0));
-        // Nobody states it.
+        // No tool states it.
         assert!(found.figures.iter().all(|figure| figure.name != "tpot p99"));
     }
 

@@ -39,7 +39,7 @@ pub struct SavedSide {
 }
 
 /// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
-/// nobody interleaved them. A single run has no spread of its own; then that of the floor is taken,
+/// they were not interleaved. A single run has no spread of its own; then that of the floor is taken,
 /// where there is one, and otherwise there is no verdict.
 pub fn saved(
     facts: CompareFacts,
@@ -286,7 +286,7 @@ impl Saved<'_> {
         all
     }
 
-    /// The design with one look: nobody looked at saved runs before they were done.
+    /// The design with one look: saved runs were not tested before they were done.
     fn once(&self) -> Design {
         Design { looks: vec![1], ..self.design.clone() }
     }

@@ -49,7 +49,7 @@ pub struct Comparison {
     pub floor: Option<Floor>,
     /// Every run; of a shadow every block, once for each side.
     pub runs: Vec<Cell>,
-    /// What live traffic showed beside the figures, where that was compared.
+    /// What live traffic showed in addition to the figures, where that was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowReport>,
 }
@@ -200,9 +200,9 @@ impl Comparison {
         design: Design,
         sides: Vec<Side>,
         runs: Vec<Cell>,
-        beside: Beside,
+        evidence: ComparisonContext,
     ) -> Self {
-        let Beside { proof, floor, insists } = beside;
+        let ComparisonContext { proof, floor, insists } = evidence;
         let differences = all_differences(&design, &runs);
         let mut findings = findings(&design, &runs);
         let spoilt = if insists { &[][..] } else { &differences };
@@ -235,7 +235,7 @@ impl Comparison {
 }
 
 /// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
-/// worse wins over what nobody can tell, and that over all else.
+/// worse wins over inconclusive, and that over all else.
 pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
     let outcomes: Vec<Outcome> = gates
@@ -249,9 +249,9 @@ pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
     first.unwrap_or(rest)
 }
 
-/// What is known beside the runs.
+/// What is known in addition to the runs.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Beside {
+pub struct ComparisonContext {
     /// Whether all sides were sent the same.
     pub proof: Option<Proof>,
     /// The rig's noise floor.

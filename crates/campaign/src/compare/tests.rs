@@ -9,7 +9,7 @@ use goodput_model::Verdict;
 
 use super::*;
 
-/// Two sides at one level, one look after so many blocks.
+/// Two sides at one level, one look after this many blocks.
 fn design(looks: &[u32]) -> Design {
     Design {
         sides: vec!["a".to_owned(), "b".to_owned()],
@@ -51,7 +51,7 @@ fn against_100(metric: &str, percents: &[f64]) -> Vec<Cell> {
 }
 
 /// Adds the figures of other runs to those of the same place.
-fn beside(mut done: Vec<Cell>, others: &[Cell]) -> Vec<Cell> {
+fn joined(mut done: Vec<Cell>, others: &[Cell]) -> Vec<Cell> {
     for (cell, other) in done.iter_mut().zip(others) {
         cell.figures.extend(other.figures.clone());
     }

@@ -12,7 +12,7 @@ use crate::compare::{Ask, Cell, Figure, Gate, SideFacts};
 const PERCENTS: [&str; 4] = ["50", "90", "95", "99"];
 
 /// The fewest values of a block in which this percentile says something: below that its interval is
-/// not estimable, and the tail of a block is its slowest request. None of what is no percentile.
+/// not estimable, and the tail of a block is its slowest request. None for figures that are not percentiles.
 pub(super) fn least(percent: &str) -> Option<u64> {
     percent.parse::<f64>().ok().and_then(|percent| minimum_for_interval(percent / 100.0))
 }

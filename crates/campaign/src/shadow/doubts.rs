@@ -42,17 +42,17 @@ fn facts(totals: &Totals, side: usize, who: &Side) -> SideFacts {
     }
 }
 
-/// What to do about a difference of live traffic, where nobody sets what is asked.
+/// What to do about a difference of live traffic, where the requests are not under control.
 fn advice(code: &str) -> &'static str {
     match code {
         "output_length" => {
-            "compare TTFT and TPOT; temperature, seed and stop rules are the client's, and the \
-             same on both"
+            "compare TTFT and TPOT; temperature, seed, and stop rules come from the client and \
+             are the same on both"
         }
         "cache_state" => "a larger --share, or keep conversations together on the candidate",
         "tokenizer" | "token_source" => "compare TTFT, E2E and errors",
-        "failed_share" => "look at the failures first",
-        "path_rtt" => "put the candidate as near as the primary",
+        "failed_share" => "check the failures first",
+        "path_rtt" => "place the candidate as close as the primary",
         _ => "",
     }
 }
@@ -83,12 +83,12 @@ pub(super) fn caveats(
     all.extend(few(report, design));
     all.extend(dropped(report));
     all.extend(report.facts.ended.as_ref().map(|why| {
-        let message = format!("the candidate was not asked any more before the end: {why}");
+        let message = format!("the candidate received no more requests before the end: {why}");
         let caveat = Caveat::new(CaveatCode::ShadowEnded, Severity::Warn, message);
-        caveat.advise("what came after that is not in the figures")
+        caveat.advise("the figures end there")
     }));
     if facts.state == CompareState::Unfinished {
-        let message = "these are the figures so far: it goes on, or was killed";
+        let message = "these are the figures so far: the shadow is still running, or was killed";
         all.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
     all.extend(missing(report, design, cells));
@@ -96,10 +96,10 @@ pub(super) fn caveats(
     all
 }
 
-/// Fewer blocks than this do not tell whether neighbours are alike.
+/// Fewer blocks than this do not tell whether neighbors are alike.
 const LEAST_BLOCKS: usize = 10;
 
-/// Neighbours of independent blocks correlate by more than so many times 1/√n once in two hundred: four
+/// Neighbors of independent blocks correlate by more than this many times 1/√n once in two hundred: four
 /// figures are looked at.
 const TOO_ALIKE: f64 = 2.6;
 
@@ -123,16 +123,16 @@ fn dependent(design: &Design, cells: &[Cell]) -> Option<Caveat> {
     let found: Vec<String> = times.filter(is_dependent).map(title).collect();
     (!found.is_empty()).then(|| {
         let message = format!(
-            "changes of {} hang together from block to block: what slows a server down here lasts \
-             longer than a block, and intervals are too narrow",
+            "changes of {} are correlated from block to block: slow phases last longer than a \
+             block, so intervals are too narrow",
             found.join(", ")
         );
         let caveat = Caveat::new(CaveatCode::BlocksDepend, Severity::Warn, message);
-        caveat.advise("longer blocks, some five times as long")
+        caveat.advise("use blocks about five times as long")
     })
 }
 
-/// The correlation of neighbours.
+/// The correlation of neighbors.
 fn lag1(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -151,8 +151,8 @@ fn carried(report: &ShadowReport) -> Caveat {
     };
     let message = format!(
         "the candidate carried {:.1} % of the requests, the primary all of them: the candidate's \
-         queue, batches and cache are those of a small load, and how it is under the whole is not \
-         known",
+         queue, batches, and cache are those of a small load; its behavior under the full load is \
+         unknown",
         100.0 * share
     );
     let caveat = Caveat::new(CaveatCode::ShadowShare, Severity::Info, message);
@@ -181,7 +181,7 @@ fn uneven(report: &ShadowReport) -> Option<Caveat> {
     );
     (is_more || is_less).then(|| {
         let message = format!(
-            "{:.1} % of the requests were chosen, and {:.1} % were asked for: conversations are few or \
+            "{:.1} % of the requests were chosen instead of {:.1} %: conversations are few or \
              begin alike{}",
             100.0 * found,
             100.0 * share,
@@ -202,11 +202,11 @@ fn few(report: &ShadowReport, design: &Design) -> Option<Caveat> {
     (blocks < BLOCKS).then(|| {
         let count = if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") };
         let message = format!(
-            "{count} of at least {:.0} s: the check by signed ranks needs six, and intervals are wide",
+            "{count} of at least {:.0} s: the signed-rank test needs six, and intervals are wide",
             design.run_s
         );
         let caveat = Caveat::new(CaveatCode::FewSamples, Severity::Info, message);
-        caveat.advise("let it go on, or take a larger --share")
+        caveat.advise("let it run longer, or use a larger --share")
     })
 }
 
@@ -220,7 +220,7 @@ fn dropped(report: &ShadowReport) -> Vec<Caveat> {
             100.0 * share
         );
         let caveat = Caveat::new(CaveatCode::ShadowDrops, Severity::Warn, message);
-        caveat.advise("find out why the candidate failed, then begin anew")
+        caveat.advise("find out why the candidate failed, then start again")
     });
     let others = without_pair(report, failing.is_some(), behind.is_some());
     failing.into_iter().chain(others).collect()
@@ -238,9 +238,9 @@ fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Opt
         let shown: Vec<String> =
             reasons.iter().take(3).map(|(why, count)| format!("{why} {count}")).collect();
         let calmer = if is_behind {
-            "those that have one are of the calmer minutes, and do not show that the candidate is as fast"
+            "pairs come from the calmer minutes, and do not show that the candidate is as fast"
         } else {
-            "those that have one are a choice"
+            "the pairs are a biased selection"
         };
         let message = format!(
             "{:.1} % of the chosen requests have no pair ({}): {calmer}",
@@ -253,7 +253,7 @@ fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Opt
         caveat.advise(match reasons.first() {
             _ if is_behind => "a smaller --share, or more room for the candidate (its caps)",
             Some((why, _)) if why.as_str() == "unjudged" => {
-                "answers that are packed or very large are not looked into: turn compression off"
+                "compressed or very large answers are not parsed: turn compression off"
             }
             Some((why, _)) if why.as_str() == "errors" => "find out why the candidate failed",
             _ => "docs/shadow.md says what each reason means",
@@ -274,7 +274,7 @@ fn missing(report: &ShadowReport, design: &Design, cells: &[Cell]) -> Vec<Caveat
                 report.block_pairs[0]
             ),
             Some(_) => "there are no pairs".to_owned(),
-            None => "live traffic does not tell it".to_owned(),
+            None => "live traffic does not show it".to_owned(),
         };
         let message = format!("no verdict on {title}: {why}");
         Caveat::new(CaveatCode::FigureMissing, Severity::Warn, message)

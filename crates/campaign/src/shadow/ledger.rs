@@ -19,7 +19,7 @@ use crate::compare::{
 /// with the time, and a week takes as much room as a morning.
 const MOST_SLOTS: u64 = 256;
 
-/// A last stretch that lasted less than this share of its length is no block of its own.
+/// A last stretch that lasted less than this share of its length is not a block.
 const NEARLY: f64 = 0.9;
 
 /// Fewer blocks than this tell nothing.
@@ -58,8 +58,8 @@ impl Ledger {
         }
     }
 
-    /// Blocks with at least so many pairs as were asked for that ended well on both sides, and with
-    /// values enough for the gates; where one side hardly ever does, with so many pairs of any kind.
+    /// Blocks with at least the required number of pairs completed on both sides, and with
+    /// values enough for the gates; where one side hardly ever does, with this many pairs of any kind.
     fn blocks(&self) -> Vec<Slot> {
         let least = u64::from(self.settings.block_pairs.max(1));
         let well = least.max(needed(&self.settings.gates));

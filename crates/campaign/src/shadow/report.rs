@@ -1,4 +1,4 @@
-//! What live traffic showed beside the figures: request by request, and in counts.
+//! What live traffic showed in addition to the figures: request by request, and in counts.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Tokens {
     }
 }
 
-/// One side over all pairs that ended well on both.
+/// One side over all pairs that completed on both.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SideTotals {
     pub(super) failed: u64,

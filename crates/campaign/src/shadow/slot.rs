@@ -16,7 +16,7 @@ pub(super) const RATIOS: [usize; 3] = [0, 1, 3];
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
     pub(super) pairs: u64,
-    /// Pairs of which both ended well.
+    /// Pairs completed on both sides.
     pub(super) good: u64,
     /// Failures of each side.
     pub(super) failed: [u64; 2],

@@ -130,7 +130,7 @@ fn blocks_are_minutes_with_pairs_enough() {
     assert_eq!(blocks(some, &all[..420]).0, [120, 120, 180]);
     let long = Settings { block_s: 240.0, ..Settings::default() };
     assert_eq!(blocks(long, &all).0, [240; 2]);
-    // Thirty seconds of a last minute are no block of their own.
+    // Thirty seconds of a last minute are not a block.
     assert_eq!(blocks(Settings::default(), &all[..450]).0, [60, 60, 60, 60, 60, 60, 90]);
     assert_eq!(blocks(Settings::default(), &all[..20]), (vec![20], vec![1]));
     assert_eq!(blocks(Settings::default(), &[]), (vec![], vec![0]));
@@ -291,7 +291,7 @@ fn a_gate_makes_blocks_that_can_tell_it() {
     let found = compared(Settings { gates, ..Settings::default() }, &minutes(|_| 1.0));
     assert_eq!(found.gates[0].outcome, Outcome::NoVerdict);
     let said = caveat(&found, CaveatCode::FigureMissing).unwrap();
-    assert_eq!(said, (Severity::Warn, "no verdict on goodput: live traffic does not tell it"));
+    assert_eq!(said, (Severity::Warn, "no verdict on goodput: live traffic does not show it"));
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn blocks_that_hang_together_are_said() {
     // Ten minutes slower, ten minutes quicker; and every other minute.
     let (severity, text) = of(|m| if m < 10 { 1.05 } else { 0.95 }).unwrap();
     assert_eq!(severity, Severity::Warn);
-    assert!(text.starts_with("changes of p50 TTFT, p90 TTFT hang together"), "{text}");
+    assert!(text.starts_with("changes of p50 TTFT, p90 TTFT are correlated"), "{text}");
     assert_eq!(of(|m| if m % 2 == 0 { 1.05 } else { 0.95 }), None);
     // A correlation of 0.55 over twenty blocks may be chance: there are four figures.
     assert_eq!(of(|m| if m / 4 % 2 == 0 { 1.05 } else { 0.95 }), None);

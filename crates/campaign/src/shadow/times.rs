@@ -16,7 +16,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Adds a value; what is no number, or less than nothing, counts as nothing.
+    /// Adds a value; values that are not numbers, or negative, count as zero.
     pub(super) fn add(&mut self, value: f64) {
         let value = if value > 0.0 { value } else { 0.0 };
         let count = self.counts.entry(((value.to_bits() + HALF) >> DROPPED) as u32).or_default();

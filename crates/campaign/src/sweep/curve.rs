@@ -117,7 +117,7 @@ pub fn by_level<'a>(points: &[&'a PointSummary]) -> Vec<(f64, Vec<&'a PointSumma
     for point in sorted {
         let at = level(point);
         match levels.last_mut() {
-            // Levels pass through files and products; the last digit is no other level.
+            // Levels pass through files and products; a different last digit is the same level.
             Some((last, together)) if (at - *last).abs() <= 1e-9 * last.abs() => {
                 together.push(point);
             }

@@ -73,7 +73,7 @@ pub struct Figures {
     pub window_s: f64,
     /// Measured requests that were due.
     pub requests: u64,
-    /// Those that ended well.
+    /// Completed requests.
     pub ok: u64,
     /// Those that failed.
     pub failed: u64,
@@ -83,13 +83,13 @@ pub struct Figures {
     pub offered_rps: Option<f64>,
     /// Rate of the due instants, with the chance of this schedule in it.
     pub scheduled_rps: Option<f64>,
-    /// Rate at which requests ended well.
+    /// Rate of completed requests.
     pub requests_per_s: Option<f64>,
     /// Output tokens per second.
     pub output_tps: Option<f64>,
     /// Prompt and output tokens per second.
     pub total_tps: Option<f64>,
-    /// Requests under way on average.
+    /// Requests in flight on average.
     pub in_flight: Option<f64>,
     /// Requests that the server had in its batch on average, where it says so.
     pub batch: Option<f64>,
@@ -123,7 +123,7 @@ pub struct Figures {
     pub goodput_rps: Option<Bounded>,
     /// Output tokens of good requests, per second.
     pub goodput_output_tps: Option<f64>,
-    /// Mean power of the GPUs in watts, where somebody told.
+    /// Mean power of the GPUs in watts, where known.
     pub gpu_power_w: Option<f64>,
     /// Energy of the GPUs for each output token, in joules.
     pub joules_per_output_token: Option<f64>,

@@ -2,7 +2,7 @@
 
 use super::{Axis, Level};
 
-/// So many levels from one to the other, each larger than the one before by the same ratio.
+/// This many levels from one to the other, each larger than the one before by the same ratio.
 pub fn spaced(from: f64, to: f64, points: u32) -> impl Iterator<Item = f64> {
     let steps = points.saturating_sub(1);
     let ratio = (to / from).ln() / f64::from(steps.max(1));

@@ -185,7 +185,7 @@ fn miss(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> Op
 }
 
 /// Too many requests failed, and nothing that was promised counts failures: means and rates are of
-/// those that ended well.
+/// completed requests.
 fn fails_unasked(figures: &Figures, plan: &SweepPlan) -> bool {
     let counts = |term: &SloTerm| {
         term.metric == SloMetric::Errors
@@ -194,7 +194,7 @@ fn fails_unasked(figures: &Figures, plan: &SweepPlan) -> bool {
     };
     let is_asked =
         plan.attainment.is_some() || plan.slo.iter().flat_map(|slo| &slo.terms).any(counts);
-    // What was under way when a point was given up did not fail by itself.
+    // Requests in flight when a point was given up did not fail by themselves.
     let given_up = if is_hopeless(figures) { count(figures, &["cut_off"]) } else { 0.0 };
     !is_asked && figures.failed as f64 - given_up > FAILED * figures.requests as f64
 }

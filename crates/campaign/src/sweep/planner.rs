@@ -31,7 +31,7 @@ pub use answer::answer;
 pub use estimate::estimate;
 pub use findings::findings;
 
-/// Points of a search at most, beside the levels that were asked for and twins.
+/// Most points of a search, without the requested levels and twins.
 const MOST_POINTS: usize = 48;
 /// A point that said nothing is asked for again so often.
 const AGAIN: usize = 2;
@@ -82,7 +82,7 @@ fn wish(view: &View<'_>) -> Option<Wish> {
     if let Some(last) = points.last()
         && view.says_nothing(last)
     {
-        // The server was away, or somebody stopped it: the same once more.
+        // The server was unreachable, or the run was stopped: the same point again.
         let wish = Wish { purpose: last.ask.purpose, level: last.ask.level };
         return (view.in_vain() <= AGAIN).then_some(wish);
     }

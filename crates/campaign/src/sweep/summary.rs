@@ -20,7 +20,7 @@ pub enum SweepState {
     Interrupted,
     /// The target went away and did not come back; `--resume` goes on.
     TargetLost,
-    /// The target answered, but no request ended well; `--resume` goes on.
+    /// The target answered, but no request completed; `--resume` continues.
     NoGoodAnswer,
     /// It still runs, or was killed; `--resume` goes on.
     Unfinished,
@@ -122,7 +122,7 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
         |point: &&&PointSummary| point.standing == Standing::Unclear(Unclear::Client);
     let by_client = measured.iter().filter(is_of_client).count();
     let (code, why) = if 2 * by_client > measured.len() {
-        (CaveatCode::ClientLimited, "this client was the limit".to_owned())
+        (CaveatCode::ClientLimited, "the client was the limit".to_owned())
     } else {
         let mut errors: BTreeMap<&str, u64> = BTreeMap::new();
         for (class, count) in measured.iter().flat_map(|point| &point.point.figures.errors) {
@@ -131,11 +131,14 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
         let most = errors.into_iter().max_by_key(|(_, count)| *count);
         let class = most.map_or(String::new(), |(class, _)| format!(" (mostly `{class}`)"));
         let ok: u64 = measured.iter().map(|point| point.point.figures.ok).sum();
-        let what = if ok == 0 { "no request ended well" } else { "requests failed" };
+        let what = if ok == 0 { "no request completed" } else { "requests failed" };
         (CaveatCode::Errors, format!("{what}{class}"))
     };
     let message = format!("no point of this sweep says anything about the server: {why}");
-    Some(Caveat::new(code, Severity::Void, message).advise("`goodput report` of a point says more"))
+    Some(Caveat::new(code, Severity::Void, message).advise(
+        "run `goodput report` on a point for \
+                                                            details",
+    ))
 }
 
 /// What makes the runs doubtful that the answer rests on: those that kept the SLO there. What was
@@ -155,8 +158,8 @@ fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
         let first = point.figures.doubts.first()?;
         let code = CaveatCode::ALL.iter().find(|code| code.name() == first)?;
         let all = point.figures.doubts.join(", ");
-        let message = format!("the answer rests on {folder}, which is doubtful itself: {all}");
-        Some(Caveat::new(*code, severity, message).advise("`goodput report` of it says more"))
+        let message = format!("the answer rests on {folder}, which is suspect: {all}");
+        Some(Caveat::new(*code, severity, message).advise("run `goodput report` on it for details"))
     };
     points.iter().filter(rests_on).filter_map(of).collect()
 }
@@ -333,7 +336,7 @@ mod tests {
         let warm_up = |figures| point(1, Purpose::WarmUp, 16.0, figures);
         let (found, why) = verdict(&[warm_up(failing.clone())]);
         assert_eq!(found, Verdict::Void);
-        assert!(why.contains("no request ended well (mostly `http_500`)"), "{why}");
+        assert!(why.contains("no request completed (mostly `http_500`)"), "{why}");
         let good = warm_up(figures(8.0, 0.0));
         assert_eq!(verdict(std::slice::from_ref(&good)).0, Verdict::Valid);
         let lost = point(2, Purpose::Bracket, 3.0, failing);

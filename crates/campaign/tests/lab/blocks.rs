@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Ask, Beside, Cell, CompareFacts, Comparison, Design, Figure, SideFacts, Step, Stopped, figures,
-    next,
+    Ask, Cell, CompareFacts, Comparison, ComparisonContext, Design, Figure, SideFacts, Step,
+    Stopped, figures, next,
 };
 use goodput_campaign::sweep::{self, Level, Purpose, SweepPlan};
 use goodput_model::random::{Domain, RandomStream};
@@ -27,7 +27,7 @@ pub struct Rig {
     pub slo: Option<&'static str>,
 }
 
-/// Every step takes so many times as long.
+/// Every step takes this many times as long.
 pub fn slower_steps(profile: &Profile, factor: f64) -> Profile {
     let mut profile = profile.clone();
     let EngineProfile::Batching(batching) = &mut profile.engine else { panic!("it has no steps") };
@@ -64,7 +64,8 @@ pub fn compare(design: &Design, mut run: impl FnMut(&Ask) -> Figures) -> Compare
         assert!(done.len() < 500, "it does not end");
     };
     let facts = CompareFacts { stopped: Some(stopped), ..CompareFacts::default() };
-    let comparison = Comparison::paired(facts, design.clone(), Vec::new(), done, Beside::default());
+    let comparison =
+        Comparison::paired(facts, design.clone(), Vec::new(), done, ComparisonContext::default());
     Compared { comparison, stopped }
 }
 
@@ -146,7 +147,7 @@ fn asked(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Server, sweep::As
     (server, point)
 }
 
-/// The test that nobody should make: Mann and Whitney over the requests of all runs of two sides
+/// A test that should not be used: Mann and Whitney over the requests of all runs of two sides
 /// (normal approximation, ties counted half).
 pub fn per_request_p(reference: &[f64], candidate: &[f64]) -> f64 {
     let mut all: Vec<(f64, bool)> = Vec::new();

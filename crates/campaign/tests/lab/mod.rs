@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// So many slots, a first token after `ttft`, then `output` - 1 more, one each `itl`.
+    /// This many slots, a first token after `ttft`, then `output` - 1 more, one each `itl`.
     pub fn slots(slots: u32, ttft: &str, itl: &str, output: u32) -> Self {
         let mut server = Self::queue(99.0);
         server.profile.set("slots", &slots.to_string()).unwrap();

@@ -6,7 +6,7 @@ use goodput_sim::{JobArrival, simulate};
 
 use super::Server;
 
-/// Share of requests beyond the limit in a run of so many requests at this rate, the first
+/// Share of requests beyond the limit in a run of this many requests at this rate, the first
 /// tenth left out.
 pub fn miss_share(server: &Server, rate: f64, requests: usize, seed: u64) -> f64 {
     let mut engine = server.engine(seed);

@@ -133,7 +133,7 @@ fn missing_clients_are_named_with_their_share() {
     let (severity, message) = said(&found, "shard_missing");
     // METHOD 3.9: above 5 % it is another load.
     assert_eq!(severity, "void");
-    assert!(message.contains("1 of 4 clients (rank 2)"), "{message}");
+    assert!(message.contains("1 of 4 ranks left no records (rank 2)"), "{message}");
     assert!(message.contains("25.0 % of the planned load, about 60 requests,"), "{message}");
     let there = fleet.records.iter().filter(|record| record.index % 4 != 2).count();
     assert_eq!(found["requests"]["scheduled"], json!(there));
@@ -161,11 +161,8 @@ fn a_sick_client_makes_the_result_suspect_and_is_named() {
     let found = Fleet::changed(4, stalled(1)).merged(0..4, 0);
     let (severity, message) = said(&found, "shard_sick");
     assert_eq!((severity.as_str(), &found["verdict"]), ("warn", &json!("suspect")));
-    assert!(message.contains("1 of 4 clients"), "{message}");
-    assert!(
-        message.contains("rank 1 (node-1, 4 × CPU) is void: the client stood still"),
-        "{message}"
-    );
+    assert!(message.contains("1 of 4 ranks"), "{message}");
+    assert!(message.contains("rank 1 (node-1, 4 × CPU) is void: the client stalled"), "{message}");
     assert_eq!(found["run"]["shards"][0]["verdict"], json!("valid"));
     // Three of four are not one.
     let found = Fleet::changed(4, stalled(3)).merged(0..4, 5);
@@ -232,7 +229,7 @@ fn a_client_that_was_cut_off_from_the_server_is_named() {
     let (severity, message) = said(&found, "shard_sick");
     // Half of a quarter of the load never came to the server.
     assert_eq!(severity, "void");
-    assert!(message.contains("1 of 4 clients") && message.contains("rank 2 "), "{message}");
+    assert!(message.contains("1 of 4 ranks") && message.contains("rank 2 "), "{message}");
     assert!(message.contains("0.0 % of those of the client in the middle"), "{message}");
     let failed = found["run"]["shards"][2]["failed_alone"].as_u64().unwrap();
     assert!(failed.abs_diff(about as u64) <= 1, "{failed} of about {about}");
@@ -394,7 +391,7 @@ fn folders_that_are_no_shards_are_refused() {
         (["0", "whole"], "`whole` is a whole run, not a shard"),
         (["0", "of3"], "`0` is shard 0/2 and `of3` is shard 1/3"),
         (["0", "0"], "`0` and `0` are both shard 0/2"),
-        (["0", "same"], "request 4 is on record twice: in `0` and in `same`"),
+        (["0", "same"], "request 4 is recorded twice: in `0` and in `same`"),
     ] {
         let outcome =
             fleet.session.run(&["merge", folders[0], folders[1], "--out", "out", "--force"]);

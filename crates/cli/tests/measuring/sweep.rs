@@ -216,7 +216,7 @@ fn a_server_that_only_fails_is_no_answer() {
         (&"void".into(), &"no_good_answer".into())
     );
     let why = found["caveats"][0]["message"].as_str().unwrap();
-    assert!(why.contains("no request ended well (mostly `http_500`)"), "{why}");
+    assert!(why.contains("no request completed (mostly `http_500`)"), "{why}");
     let page = session.run(&["report", "out"]).stdout;
     assert!(!page.contains("went away"), "{page}");
 }

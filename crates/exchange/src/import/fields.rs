@@ -1,5 +1,5 @@
-//! One object of a result file: its fields are kept as text and read one by one, so that what nobody
-//! asks for costs nothing and a value of the wrong type is named by its path.
+//! One object of a result file: its fields are kept as text and read one by one, so that unused fields
+//! cost nothing and a value of the wrong type is named by its path.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     pub(super) fn count(&self, name: &str) -> Result<Option<u64>, FieldError> {
         let Some(number) = self.number(name)? else { return Ok(None) };
         let whole = number.round();
-        // Above 2^53 neighbours cannot be told apart, and nothing is meant.
+        // Above 2^53 neighboring integers share a value, so such counts are invalid.
         if (0.0..=9.0e15).contains(&whole) && (number - whole).abs() <= 1e-9 * whole.max(1.0) {
             return Ok(Some(whole as u64));
         }

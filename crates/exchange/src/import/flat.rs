@@ -142,7 +142,7 @@ fn at<T: Clone>(list: Option<&Vec<Option<T>>>, index: usize) -> Option<T> {
     list.and_then(|list| list.get(index)).cloned().flatten()
 }
 
-/// Shortest and longest, of requests that ended well.
+/// Shortest and longest, of completed requests.
 pub(super) fn range(
     details: Option<&Vec<ReportedRequest>>,
     length: impl Fn(&ReportedRequest) -> Option<u64>,

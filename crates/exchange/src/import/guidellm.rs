@@ -76,7 +76,7 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
-    // What is left out at either end was under way too.
+    // Requests left out at either end were in flight too.
     let cooldown = benchmark.finite("cooldown_duration")?;
     if [run.warmup.seconds, cooldown].into_iter().flatten().all(|seconds| seconds <= 0.0) {
         let under_way = good(&metrics, "request_concurrency")?;
@@ -119,7 +119,7 @@ fn twice(
     Ok(())
 }
 
-/// The part of a distribution that is about requests that ended well.
+/// The part of a distribution that covers completed requests.
 fn good<'a>(metrics: &Fields<'a>, name: &str) -> Result<Fields<'a>, FieldError> {
     metrics.object(name)?.object("successful")
 }

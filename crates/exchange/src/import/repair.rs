@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 const WORDS: [(&[u8], &[u8]); 3] =
     [(b"NaN", b"null"), (b"-Infinity", b"null"), (b"Infinity", b"\"inf\"")];
 
-/// The same text with those words replaced, and how many of them are no values: a rate may well be
+/// The same text with those words replaced, and how many of them are not values: a rate may well be
 /// infinite.
 pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     let mut out: Vec<u8> = Vec::new();

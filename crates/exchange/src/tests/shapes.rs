@@ -202,8 +202,7 @@ fn a_void_run_says_so_in_every_shape() {
     ];
     let run = Run { plan: &plan, summary: &summary };
     let all = || records().into_iter();
-    let damaged =
-        "the log is damaged: the file holds the requests that were logged before that place";
+    let damaged = "the log is damaged: the file holds only the logged requests before the damage";
     let expected = ["the run is void: goodput sent late", damaged];
     let mut out = Vec::new();
     assert_eq!(vllm(&mut out, &run, &all, false).unwrap(), expected);

@@ -101,10 +101,10 @@ pub(crate) const KINDS: &[Kind] = &[
     ("concurrency is not throughput × E2E", Sglang, File(|f| scale(f, &["concurrency"], 1.5)), "littles_law"),
     ("concurrency is not throughput × E2E", Guidellm, File(|f| scale(guidellm(f, "request_concurrency"), &["mean"], 0.8)), "littles_law"),
     ("peak below the mean", Vllm, File(|f| f["max_concurrent_requests"] = json!(3)), "littles_law"),
-    ("more under way than requests", Vllm, File(|f| f["max_concurrent_requests"] = json!(1001)), "littles_law"),
+    ("more in flight than requests", Vllm, File(|f| f["max_concurrent_requests"] = json!(1001)), "littles_law"),
     ("peak is not that of the requests", VllmAll, File(|f| f["max_concurrent_requests"] = json!(60)), "littles_law"),
     ("open loop, latencies × 20", Vllm, File(|f| ["ttft", "tpot", "itl", "e2el"].iter().for_each(|m| flat(f, m, 20.0))), "littles_law"),
-    ("cap below what is under way", Vllm, File(|f| f["max_concurrency"] = json!(3)), "littles_law"),
+    ("cap below the requests in flight", Vllm, File(|f| f["max_concurrency"] = json!(3)), "littles_law"),
     ("closed loop, fewer users than are waiting", Vllm, Closed(|f| f["max_concurrency"] = json!(8)), "littles_law"),
     ("closed loop, more users than are waiting", Aiperf, Closed(|f| f["input_config"]["phases"][0]["concurrency"] = json!(40)), "littles_law"),
     (
@@ -186,7 +186,7 @@ pub(crate) const KINDS: &[Kind] = &[
     ("mean is 1.5 × p99", Vllm, File(|f| f["mean_ttft_ms"] = json!(number(&f["p99_ttft_ms"]) * 1.5)), "mean_in_range"),
     ("mean below what percentiles allow", GenaiPerf, File(|f| scale(&mut f["inter_token_latency"], &["avg"], 0.9)), "mean_in_range"),
     ("mean above what percentiles allow", GenaiPerf, File(|f| scale(&mut f["inter_token_latency"], &["avg"], 1.1)), "mean_in_range"),
-    ("deviation of zero beside percentiles that differ", Vllm, File(|f| f["std_ttft_ms"] = json!(0.0)), "mean_in_range"),
+    ("deviation of zero although percentiles differ", Vllm, File(|f| f["std_ttft_ms"] = json!(0.0)), "mean_in_range"),
     ("deviation below zero", Sglang, File(|f| scale(f, &["std_ttft_ms"], -1.0)), "mean_in_range"),
     ("p99 too far above for the deviation", Vllm, File(|f| scale(f, &["std_e2el_ms"], 0.3)), "mean_in_range"),
     (
@@ -361,7 +361,7 @@ pub(crate) const KINDS: &[Kind] = &[
     ("one request in twenty failed", Vllm, Run(|s| s.failing = 20), "failures"),
     ("errors dropped", Aiperf, File(|f| f["completed_request_count"]["avg"] = json!(1050)), "stated_twice"),
     ("every request failed", Vllm, File(|f| { f["completed"] = json!(0); f["failed"] = json!(1000); }), "failures"),
-    ("run cancelled", Aiperf, File(|f| f["was_cancelled"] = json!(true)), "own_remarks"),
+    ("run canceled", Aiperf, File(|f| f["was_cancelled"] = json!(true)), "own_remarks"),
     // Tokens.
     (
         "output tokens + 15 %",
@@ -475,11 +475,11 @@ pub(crate) const KINDS: &[Kind] = &[
         }),
         "percentile_order",
     ),
-    ("more ok than due", Ours, File(|f| f["requests"]["ok"] = json!(1050)), "request_sum"),
+    ("more ok than scheduled", Ours, File(|f| f["requests"]["ok"] = json!(1050)), "request_sum"),
     ("negative latency", Ours, File(|f| f["metrics"]["ttft"]["min"] = json!(-1.0)), "latency_sign"),
     ("TPOT × 3", Ours, File(|f| nested(&mut f["metrics"]["tpot"], 3.0)), "phases_add_up"),
     (
-        "valid beside a void caveat",
+        "valid with a void caveat",
         Ours,
         File(|f| {
             f["caveats"] = json!([{ "code": "not_delivered", "severity": "void", "message": "x" }]);

@@ -97,7 +97,7 @@ pub(crate) enum Sent {
     Evenly(f64),
     /// Eight at a time.
     InGroups(f64),
-    /// So many users.
+    /// This many users.
     Closed(u32),
     AtOnce,
 }
@@ -123,7 +123,7 @@ pub(crate) struct Scene {
     pub(crate) api: Api,
     /// Tokens of an event.
     pub(crate) per_event: usize,
-    /// One in so many fails; none for zero.
+    /// One in this many fails; none for zero.
     pub(crate) failing: usize,
     pub(crate) percentiles: Vec<f64>,
     /// What becomes of an answer, by the share of the run that is over.
@@ -427,7 +427,7 @@ fn strategy(sent: Sent) -> Value {
     }
 }
 
-/// Most requests that are under way at one instant.
+/// Most requests in flight at one instant.
 fn peak(times: &[(f64, f64)]) -> f64 {
     let changes = times.iter().flat_map(|(begin, end)| [(*begin, 1.0), (*end, -1.0)]);
     let mut changes: Vec<(f64, f64)> = changes.collect();

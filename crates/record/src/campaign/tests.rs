@@ -73,7 +73,11 @@ fn only_a_sweep_is_one() {
     assert!(CampaignFolder::open(Campaign::Sweep, folder.path()).is_none());
     let error = CampaignFolder::resume(Campaign::Sweep, folder.path()).unwrap_err();
     assert!(error.to_string().ends_with("is not a sweep folder: it has no sweep.toml"), "{error}");
-    assert!(!folder.path().join("lock").exists(), "nothing is left in what is no sweep");
+    assert!(
+        !folder.path().join("lock").exists(),
+        "nothing is left in a folder that is not a \
+                                                   sweep"
+    );
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn asks_say_which_points_are_whole() {
         .asks::<String>()
         .unwrap_err()
         .to_string();
-    assert!(error.contains("asks.jsonl` cannot be used: line 1: "), "{error}");
+    assert!(error.contains("asks.jsonl`: line 1: "), "{error}");
 }
 
 #[test]

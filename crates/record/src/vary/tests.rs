@@ -123,7 +123,7 @@ fn lengths_are_those_of_every_synthetic_class() {
     let classes = with("max_tokens", "64").workload.classes;
     let SourcePlan::Dataset(data) = &classes[1].source else { panic!() };
     assert_eq!(data.output, Some(LengthDistribution::Fixed(64)));
-    assert!(refused("max_tokens", "exp:50").contains("no number of tokens"));
+    assert!(refused("max_tokens", "exp:50").contains("not a number of tokens"));
     assert!(refused("isl", "long").contains("`long` is not a length"));
     let mut files = plan();
     files.workload.classes.retain(|class| class.name == "files");
@@ -145,7 +145,7 @@ fn a_rate_and_a_number_of_users_turn_the_mode() {
         with("rate", "5").load.mode,
         Mode::Open { rate, arrivals, max_concurrency: Some(9) }
     );
-    assert!(refused("concurrency", "0").contains("no number of users"));
+    assert!(refused("concurrency", "0").contains("not a number of users"));
     assert!(refused("rate", "-1").contains("a positive number"));
 }
 
@@ -154,18 +154,18 @@ fn a_wrong_path_says_what_is_there() {
     let error = refused("load.mode.burst", "5");
     let there = "`load.mode` holds arrivals, kind, max_concurrency, rate";
     assert!(error.contains("no `load.mode.burst`") && error.contains(there), "{error}");
-    assert!(refused("load.sed", "5").contains("is `load.seed` meant?"));
+    assert!(refused("load.sed", "5").contains("did you mean `load.seed`?"));
     // Also what is left out now.
-    assert!(refused("load.num_request", "5").contains("is `load.num_requests` meant?"));
-    assert!(refused("timeout", "5s").contains("is `target.timeout` meant?"));
-    assert!(refused("loud.seed", "5").contains("is `load.seed` meant?"));
-    assert!(refused("islx", "5").contains("is `isl` meant?"));
+    assert!(refused("load.num_request", "5").contains("did you mean `load.num_requests`?"));
+    assert!(refused("timeout", "5s").contains("did you mean `target.timeout`?"));
+    assert!(refused("loud.seed", "5").contains("did you mean `load.seed`?"));
+    assert!(refused("islx", "5").contains("did you mean `isl`?"));
     let error = refused("nothing.of.that.kind", "5");
     assert!(!error.contains("meant") && error.contains("it holds load, measure"), "{error}");
     let error = refused("workload.class.3.name", "5");
     assert!(error.contains("`workload.class` holds 0, 1, 2"), "{error}");
     let error = refused("load.seed.x", "5");
-    assert!(error.contains("`load.seed` is a value and holds no others"), "{error}");
+    assert!(error.contains("`load.seed` is a value and does not contain others"), "{error}");
     for path in ["", ".", "load.", "load..seed", "workload.class.", "workload.class.-1"] {
         assert!(matches!(set(&plan(), path, "5"), Err(VaryError::NoSuchValue { .. })), "{path}");
     }
@@ -174,9 +174,9 @@ fn a_wrong_path_says_what_is_there() {
 #[test]
 fn a_wrong_value_says_what_it_is_now() {
     for (path, value, because, now) in [
-        ("load.seed", "x", "it is no whole number", "it is 7 now"),
+        ("load.seed", "x", "it is not a whole number", "it is 7 now"),
         ("load.seed", "-1", "invalid value", "it is 7 now"),
-        ("workload.class.0.share", "half", "it is no number", "it is 0.5 now"),
+        ("workload.class.0.share", "half", "it is not a number", "it is 0.5 now"),
         ("target.stream", "yes", "neither true nor false", "it is true now"),
         ("target.http", "http9", "unknown variant `http9`", "it is \"http1\" now"),
         ("load.mode.rate", "fast", "a rate", "it is \"20/s\" now"),
@@ -268,7 +268,7 @@ fn values_are_parted_by_commas() {
         ("=1", "write path=value"),
         ("x=", "a value is empty"),
         ("x=1,,2", "a value is empty"),
-        ("x=1,2,1", "`1` stands in it twice"),
+        ("x=1,2,1", "`1` appears twice"),
         ("x=\"1", "a quote is not closed"),
         ("a b=1", "write path=value"),
     ] {

@@ -36,7 +36,7 @@ impl FromStr for Vary {
         }
         let values = values(list).ok_or_else(|| wrong("a quote is not closed"))?;
         if values.iter().any(String::is_empty) {
-            return Err(wrong("a value is empty; write '' between quotes if that is meant"));
+            return Err(wrong("a value is empty; write '' for an empty value"));
         }
         let values: Vec<String> = values
             .into_iter()
@@ -44,7 +44,7 @@ impl FromStr for Vary {
             .collect();
         let mut seen = BTreeSet::new();
         if let Some(twice) = values.iter().find(|value| !seen.insert(value.as_str())) {
-            return Err(wrong(&format!("`{twice}` stands in it twice")));
+            return Err(wrong(&format!("`{twice}` appears twice")));
         }
         if values.len() > MOST {
             return Err(VaryError::TooMany(format!(

@@ -24,7 +24,7 @@ pub(super) const CHECKS: [Check; 9] = [
     Check::new(Arithmetic, "request_rate", "requests / duration", request_rate),
     Check::new(Arithmetic, "token_rate", "tokens / duration", token_rate),
     Check::new(Arithmetic, "stated_twice", "figures stated twice", stated_twice),
-    Check::new(Arithmetic, "not_finite", "numbers that are none", not_finite),
+    Check::new(Arithmetic, "not_finite", "values that are not numbers", not_finite),
 ];
 
 fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
@@ -99,8 +99,8 @@ fn mean_in_range(run: &Reported) -> Option<Finding> {
             )
         }));
     }
-    let advice =
-        "look at the slowest requests: a few make the mean, or the figures are not of one run";
+    let advice = "check the slowest requests: a few determine the mean, or the figures come from several \
+         runs";
     (compared > 0).then(|| {
         if reasons.is_empty() && !doubts.is_empty() {
             Finding::doubtful(doubts.join("; "), advice)
@@ -138,7 +138,8 @@ fn beyond_deviation(
     };
     let (percent, value) = stated.into_iter().find(too_far)?;
     Some(format!(
-        "{name}: mean {} and p{percent} {} are further apart than a standard deviation of {} allows",
+        "{name}: mean {} and p{percent} {} lie further apart than a standard deviation of {} \
+         allows",
         number(mean),
         number(value),
         number(std)
@@ -218,7 +219,7 @@ fn latency_sign(run: &Reported) -> Option<Finding> {
         }
     }
     if run.duration_s.is_some_and(|seconds| seconds <= 0.0) {
-        reasons.push("a duration that is not above zero".to_owned());
+        reasons.push("the duration is not above zero".to_owned());
     }
     (!run.metrics.is_empty()).then(|| judged(&reasons, "all above zero"))
 }
@@ -249,14 +250,14 @@ fn request_sum(run: &Reported) -> Option<Finding> {
     // AIPerf leaves a count of zero out.
     let failed = run.failed.or((run.tool == SourceTool::Aiperf).then_some(0))?;
     let sum = ok.saturating_add(failed);
-    let said = format!("{asked} asked for, {sum} accounted for");
+    let said = format!("{asked} requested, {sum} accounted for");
     Some(match sum.cmp(&asked) {
         // Those that are missing may have failed.
         std::cmp::Ordering::Less if run.failed.is_none() => return None,
         std::cmp::Ordering::Equal => Finding::ok(said),
         // A data set may have ended early, or the time; the file does not say.
         std::cmp::Ordering::Less => Finding::doubtful(
-            format!("{said}: what became of {} requests is not stated", asked - sum),
+            format!("{said}: the file does not say what happened to {} requests", asked - sum),
             "find out whether they were sent",
         ),
         std::cmp::Ordering::Greater => Finding::wrong(said, ADVICE),

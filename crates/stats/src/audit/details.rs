@@ -14,7 +14,7 @@ const SAME: f64 = 1e-6;
 /// Gaps below which the test says little, and the chance below which it is believed.
 const MIN_GAPS: usize = 100;
 const NOT_POISSON: f64 = 0.001;
-/// Requests below which nobody looks for copies, pairs of equals that are let pass, and how many times
+/// Requests below which copies are not searched for, pairs of equals that are let pass, and how many times
 /// those that chance makes.
 const FEWEST_COPIES: usize = 20;
 const FEW_PAIRS: f64 = 2.0;
@@ -23,7 +23,7 @@ const MANY: f64 = 10.0;
 pub(super) const CHECKS: [Check; 8] = [
     Check::new(Arithmetic, "recomputed_statistics", "figures recomputed", recomputed),
     Check::new(Arithmetic, "recomputed_totals", "totals recomputed", totals),
-    Check::new(Arithmetic, "request_latencies", "latencies of requests", latencies),
+    Check::new(Arithmetic, "request_latencies", "latencies per request", latencies),
     Check::new(Arithmetic, "identical_latencies", "latencies differ", identical),
     Check::new(Arithmetic, "copied_requests", "requests told apart", copied),
     Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", arrival_gaps),
@@ -58,7 +58,7 @@ fn tpot(request: &ReportedRequest) -> Option<f64> {
     Some(decode / (tokens - 1) as f64)
 }
 
-/// The percentile between the two neighbours in rank, as NumPy has it by default.
+/// The percentile between the two neighboors in rank, as NumPy has it by default.
 fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
@@ -66,7 +66,7 @@ fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
     Some(low + (high - low) * rank.fract())
 }
 
-/// The smallest sample that at least so many do not exceed.
+/// The smallest sample that at least this many do not exceed.
 fn nearest_rank(sorted: &[f64], percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
@@ -141,7 +141,8 @@ fn recomputed(run: &Reported) -> Option<Finding> {
                  from {good} requests"
             ))
         } else {
-            Finding::wrong(reasons.join("; "), "the figures are not those of the requests in the file")
+            Finding::wrong(reasons.join("; "), "the figures do not match the requests in the \
+                                                file; do not use them")
         }
     })
 }
@@ -152,7 +153,7 @@ fn totals(run: &Reported) -> Option<Finding> {
     if run.tool == SourceTool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64)
     {
         return Some(Finding::ok(format!(
-            "the figures are of {} requests, and the file holds {}",
+            "the figures cover {} requests, and the file holds {}",
             run.asked.unwrap_or(0),
             all.len()
         )));
@@ -182,7 +183,11 @@ fn totals(run: &Reported) -> Option<Finding> {
     Some(if reasons.is_empty() {
         Finding::ok(format!("{} requests, and their lengths sum to the totals", all.len()))
     } else {
-        Finding::wrong(reasons.join("; "), "the totals are not those of the requests in the file")
+        Finding::wrong(
+            reasons.join("; "),
+            "the totals do not match the requests in the file; do \
+                                            not use them",
+        )
     })
 }
 
@@ -212,7 +217,7 @@ fn latencies(run: &Reported) -> Option<Finding> {
         Finding::ok(format!("{} requests in order", good.len()))
     } else {
         let text = format!("of {} successes {}", good.len(), reasons.join(", "));
-        Finding::wrong(text, "the client's clock or its accounts are broken")
+        Finding::wrong(text, "the client's clock or its accounting is broken")
     })
 }
 
@@ -229,7 +234,7 @@ fn identical(run: &Reported) -> Option<Finding> {
     if let Some(value) = one_figure(run).filter(|_| run.details.is_none()) {
         return Some(Finding::wrong(
             format!("mean and every percentile of TTFT are {} ms", number(value)),
-            "no measurement does that",
+            "no measurement does that; do not use this file",
         ));
     }
     let list = samples(run, "ttft").filter(|list| list.len() >= 10)?;
@@ -237,7 +242,7 @@ fn identical(run: &Reported) -> Option<Finding> {
     Some(if list.iter().all(|value| *value == first) {
         Finding::wrong(
             format!("all {} requests have a TTFT of exactly {} ms", list.len(), number(first)),
-            "no measurement does that",
+            "no measurement does that; do not use this file",
         )
     } else {
         Finding::ok("they do")
@@ -316,8 +321,8 @@ fn arrival_gaps(run: &Reported) -> Option<Finding> {
     );
     Some(if p < NOT_POISSON {
         Finding::doubtful(
-            format!("{said}: requests did not leave as Poisson arrivals"),
-            "the server saw other bursts than stated; use a client that keeps its schedule",
+            format!("{said}: requests were not sent as Poisson arrivals"),
+            "the server saw different bursts than stated; use a client that keeps its schedule",
         )
     } else {
         Finding::ok(said)

@@ -1,4 +1,4 @@
-//! Requests, time and what is under way: each follows from the other two.
+//! Requests, time, and requests in flight: each follows from the other two.
 
 use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 
@@ -20,7 +20,7 @@ pub(super) const CHECKS: [Check; 3] = [
     Check::new(Arithmetic, "sample_counts", "requests behind figures", sample_counts),
 ];
 
-/// Requests under way on average, by throughput and latency, and by how much that may be off.
+/// Requests in flight on average, by throughput and latency, and by how much that may be off.
 fn busy(run: &Reported) -> Option<(f64, f64)> {
     let counted = run.ok.zip(run.duration_s.filter(|seconds| *seconds > 0.0));
     let rate = counted.map(|(ok, seconds)| ok as f64 / seconds).or(run.requests_per_s)?;
@@ -41,13 +41,13 @@ fn littles_law(run: &Reported) -> Option<Finding> {
         && is_above(peak, sent as f64)
     {
         reasons.push(format!(
-            "{} requests under way at once are stated, though only {sent} were sent",
+            "{} requests in flight at once are stated, although only {sent} were sent",
             number(peak)
         ));
     }
     let found = busy(run);
     if let Some((busy, slack)) = found {
-        let said = format!("throughput times E2E is {} requests under way", number(busy));
+        let said = format!("throughput × E2E is {} requests in flight", number(busy));
         if let Some(peak) = peak.filter(|peak| busy > peak * (1.0 + slack)) {
             reasons.push(format!("{said} on average, above the stated peak of {}", number(peak)));
         }
@@ -59,7 +59,7 @@ fn littles_law(run: &Reported) -> Option<Finding> {
         && !(least - 1.0..=most + 1.0).contains(&peak)
     {
         reasons.push(format!(
-            "{} requests under way at once are stated, {least} by the requests ({most} within one \
+            "{} requests in flight at once are stated, {least} by the requests ({most} within one \
              second)",
             number(peak)
         ));
@@ -69,7 +69,7 @@ fn littles_law(run: &Reported) -> Option<Finding> {
     }
     users(run).or_else(|| {
         let (busy, _) = found.filter(|_| peak.or(mean).is_some())?;
-        Some(Finding::ok(format!("{} requests under way on average", number(busy))))
+        Some(Finding::ok(format!("{} requests in flight on average", number(busy))))
     })
 }
 
@@ -79,8 +79,8 @@ fn users(run: &Reported) -> Option<Finding> {
     let busy = run.requests_per_s? * mean_e2e_s(run)?;
     if run.load.mode != ReportedMode::Closed {
         return (busy > 1.05 * users).then(|| {
-            let said = format!("{} requests under way on average", number(busy));
-            Finding::wrong(format!("{said}, though no more than {users} were allowed"), ADVICE)
+            let said = format!("{} requests in flight on average", number(busy));
+            Finding::wrong(format!("{said}, although no more than {users} were allowed"), ADVICE)
         });
     }
     let n = run.ok? as f64;
@@ -92,13 +92,13 @@ fn users(run: &Reported) -> Option<Finding> {
         ),
         share if share < 0.9 && n >= 20.0 * users => Finding::doubtful(
             format!("{said}: the client did not keep its users busy"),
-            "look at the client's CPU; the server saw less load than stated",
+            "check the client's CPU; the server saw less load than stated",
         ),
         _ => Finding::ok(said),
     })
 }
 
-/// Most requests under way by the requests themselves: at one instant, and in any part of one second,
+/// Most requests in flight by the requests themselves: at one instant, and in any part of one second,
 /// which vLLM counts; none for tools that count otherwise.
 fn under_way(run: &Reported) -> Option<(f64, f64)> {
     let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
@@ -125,7 +125,7 @@ fn span_s(run: &Reported) -> Option<f64> {
     (last > first).then_some(last - first)
 }
 
-/// Send and end of each request that ended well, where all of them are in the file.
+/// Send and end of each completed request, where all of them are in the file.
 pub(super) fn times(run: &Reported) -> Option<Vec<(f64, f64)>> {
     let good: Vec<_> = run.details.as_ref()?.iter().filter(|r| !r.is_failed).collect();
     if run.ok.is_some_and(|ok| ok != good.len() as u64) {
@@ -204,7 +204,7 @@ fn sample_counts(run: &Reported) -> Option<Finding> {
     for name in names {
         let Some(n) = run.metrics.get(*name).and_then(|metric| metric.n) else { continue };
         compared += 1;
-        let said = format!("{} is of {n} requests, {ok} ended well", name.to_uppercase());
+        let said = format!("{} is of {n} requests, {ok} completed", name.to_uppercase());
         if n > ok {
             return Some(Finding::wrong(said, ADVICE));
         }

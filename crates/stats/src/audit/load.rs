@@ -10,7 +10,7 @@ use super::{Check, Finding, flow};
 
 const WARM_REQUESTS: u64 = 50;
 const WARM_SECONDS: f64 = 30.0;
-/// Requests below which nobody asks whether they follow answers, and how many do by chance.
+/// Requests below which sends are not compared with answers, and the share that follow one by chance.
 const FEWEST: usize = 100;
 const CHANCE: f64 = 0.02;
 
@@ -27,8 +27,8 @@ pub(super) const CHECKS: [Check; 7] = [
 fn warmup(run: &Reported) -> Option<Finding> {
     let advice =
         "send at least 50 requests, or 30 s of load, of the measured shape before measuring";
-    let cold =
-        "first requests pay for compilation, graph capture and empty caches, and p99 shows it";
+    let cold = "the first requests pay for compilation, graph capture, and empty caches, and p99 shows \
+         it";
     let (requests, seconds) = (run.warmup.requests, run.warmup.seconds);
     let said: Vec<_> =
         [requests.map(|n| format!("{n} requests")), seconds.map(|s| format!("{} s", number(s)))]
@@ -52,8 +52,8 @@ fn open_loop(run: &Reported) -> Option<Finding> {
     Some(match run.load.mode {
         ReportedMode::Open if let Some(share) = follows_answers(run) => Finding::doubtful(
             format!(
-                "{load} by the file, but {} of the requests were sent just when an answer ended: \
-                 users waited for answers, and the loop was closed",
+                "{load} according to the file, but {} of the requests were sent right when an \
+                 answer ended: users waited for answers, so the loop was closed",
                 percent(share)
             ),
             advice,
@@ -65,14 +65,14 @@ fn open_loop(run: &Reported) -> Option<Finding> {
         ),
         ReportedMode::Burst => Finding::doubtful(
             format!(
-                "{load} (request rate inf): latencies measure the queue that the burst itself makes, \
-                 and depend on how many requests there were"
+                "{load} (request rate inf): latencies measure the queue that the burst itself \
+                 creates, and depend on the number of requests"
             ),
             advice,
         ),
         ReportedMode::Closed => Finding::doubtful(
             format!(
-                "{load}: a slow server is asked less, so latency under a given demand is \
+                "{load}: a slow server receives fewer requests, so latency under a given load is \
                  understated and saturation stays hidden"
             ),
             advice,
@@ -120,7 +120,8 @@ fn arrivals(run: &Reported) -> Option<Finding> {
             Finding::ok(arrivals.clone())
         }
         _ if arrivals == "constant" => Finding::note(
-            "equal gaps: real users come in bursts, and equal gaps hide the queues they make",
+            "equal gaps: real users come in bursts, and equal gaps hide the queues that bursts \
+             create",
             "use Poisson arrivals",
         ),
         _ => Finding::note(arrivals.clone(), "a constant mean rate is easier to interpret"),
@@ -180,20 +181,20 @@ fn delivered_rate(run: &Reported) -> Option<Finding> {
     let rate = n as f64 / seconds;
     let share = rate / asked;
     let chance = rate_tolerance(run, n.max(1) as f64);
-    let said = format!("{} req/s asked, {} sent", number(asked), number(rate));
+    let said = format!("{} req/s requested, {} sent", number(asked), number(rate));
     // The last answer may have been a long one.
     let at_most = n as f64 / (seconds - drain_s(run)).max(f64::MIN_POSITIVE);
     Some(match share {
         share if share < 1.0 - chance && at_most < asked * (1.0 - chance) => Finding::doubtful(
             format!(
-                "{said}: the client or its cap could not keep the rate, and every latency is that of \
-                 a lighter load (or of the client)"
+                "{said}: the client or its cap could not keep the rate, so every latency \
+                 describes a lighter load (or the client)"
             ),
             "lower the rate, lift the cap, or use a faster client; check the client's CPU",
         ),
         share if share > 1.0 + chance => Finding::doubtful(
             format!("{said}: the server saw more load than the file says"),
-            "take the rate that was sent for the load of these figures",
+            "read these figures as those of the rate that was sent",
         ),
         _ => Finding::ok(said),
     })
@@ -204,7 +205,7 @@ fn sweep(run: &Reported) -> Option<Finding> {
         Finding::ok(format!("{} results in this file", run.siblings + 1))
     } else {
         Finding::missing(
-            "one load only: where the server saturates cannot be seen",
+            "only one load: the file cannot show where the server saturates",
             "measure several rates up to and past the knee",
         )
     })
@@ -219,7 +220,10 @@ fn drain(run: &Reported) -> Option<Finding> {
     let n = requests(run)? as f64;
     match (run.load.mode, run.load.concurrency) {
         (ReportedMode::Burst, _) => Some(Finding::doubtful(
-            format!("{rule}; all {} requests came at once, so most of the run is drain", number(n)),
+            format!(
+                "{rule}; all {} requests were sent at once, so most of the run is drain",
+                number(n)
+            ),
             "read it as the makespan of a batch, not as a rate that can be sustained",
         )),
         (ReportedMode::Closed, Some(users)) => {
@@ -228,8 +232,8 @@ fn drain(run: &Reported) -> Option<Finding> {
             Some(if rounds < 20.0 {
                 Finding::doubtful(
                     format!(
-                        "{said}: with answers of unequal length about 52 % of the true rate is seen \
-                         at 5 each, 66 % at 10, 80 % at 20"
+                        "{said}: with answers of unequal length, 5 requests each show about 52 % \
+                         of the true rate, 10 show 66 %, and 20 show 80 %"
                     ),
                     "send at least 50 requests for each user, or count tokens inside a window",
                 )
@@ -252,7 +256,7 @@ fn drain(run: &Reported) -> Option<Finding> {
 fn latency_origin(run: &Reported) -> Option<Finding> {
     let is_open = matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped);
     if run.tool == SourceTool::Goodput {
-        return Some(Finding::ok("latency counts from the instant a request was due"));
+        return Some(Finding::ok("latency counts from the scheduled instant"));
     }
     if !is_open {
         return None;
@@ -264,8 +268,8 @@ fn latency_origin(run: &Reported) -> Option<Finding> {
         ));
     }
     let said = format!(
-        "{} counts from the send, not from the instant the request was due: what a user waits before \
-         it is left out",
+        "{} counts from the send, not from the scheduled instant: it leaves out what a user waits \
+         before the send",
         run.tool.name()
     );
     let advice = "compare with a tool that counts from schedule, or make sure that nothing waited";

@@ -40,7 +40,7 @@ fn verdict(summary: &Summary) -> Item {
             status: Status::Wrong,
             severity: Severity::Void,
             evidence: format!(
-                "{} is stated, {} by the caveats beside it",
+                "{} is stated, {} follows from the caveats in the file",
                 summary.verdict.name(),
                 by_caveats.name()
             ),
@@ -115,7 +115,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     run.seed = Some(summary.run.seed);
     run.streaming = Some(summary.run.stream);
     if summary.run.state != RunState::Complete {
-        run.remarks.push("the run did not come to its planned end".to_owned());
+        run.remarks.push("the run did not reach its planned end".to_owned());
     }
     run
 }

@@ -12,7 +12,7 @@ const SLACK: f64 = 0.02;
 const WEIGHTED: f64 = 0.05;
 /// ITL that is further than this from what its events explain.
 const APART: f64 = 0.1;
-/// ITL and TPOT that are no further apart than this have one token for each event.
+/// ITL and TPOT within this distance have one token for each event.
 const ALIKE: f64 = 0.03;
 /// Events of an answer that carry no token: one names the role, one the reason to stop.
 const EMPTY_EVENTS: f64 = 2.0;
@@ -81,14 +81,14 @@ fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
     );
     let off = (tpot * count - time).abs();
     let is_off = match (run.tool, run.metrics.get("tpot").and_then(|metric| metric.std)) {
-        // Ours leaves out of one figure what failed, and out of the other what nobody counted.
+        // Ours leaves out of one figure what failed, and out of the other what has no count.
         (SourceTool::Goodput, _) | (_, None) => !(0.5..=2.0).contains(&(time / (tpot * count))),
         (SourceTool::Guidellm, Some(_)) => off > WEIGHTED * time,
         (_, Some(std)) => off > SLACK * time + std * spread(run, later) * later,
     };
     Some(if is_off {
         Finding::wrong(
-            format!("{said}: TPOT, E2E or the number of tokens is not of this run"),
+            format!("{said}: TPOT, E2E or the number of tokens comes from another run"),
             super::arithmetic::ADVICE,
         )
     } else {
@@ -138,7 +138,7 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
         );
         return Some(if (itl * gaps - decode).abs() > slack * decode {
             Finding::wrong(
-                format!("{said}: ITL, E2E or the number of tokens is not of this run"),
+                format!("{said}: ITL, E2E or the number of tokens comes from another run"),
                 super::arithmetic::ADVICE,
             )
         } else {
@@ -159,8 +159,8 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
     Some(match gaps {
         gaps if gaps > most_gaps(later) * (1.0 + APART) => Finding::doubtful(
             format!(
-                "{said}: ITL or TPOT is not of this run, or most events carry no token (one for the \
-                 role and one for the end explain {})",
+                "{said}: ITL or TPOT comes from another run, or most events carry no token (one \
+                 for the role and one for the end explain {})",
                 number(most_gaps(later))
             ),
             advice,
@@ -168,8 +168,8 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
         gaps if gaps < later * (1.0 - APART) && is_one_each && answer.decode.is_some() => {
             Finding::wrong(
                 format!(
-                    "{said}, though TPOT of {} ms says one token for each: E2E or the number of tokens \
-                     is not of this run",
+                    "{said}, although TPOT of {} ms means one token for each: E2E or the number \
+                     of tokens comes from another run",
                     number(answer.tpot.unwrap_or_default())
                 ),
                 super::arithmetic::ADVICE,

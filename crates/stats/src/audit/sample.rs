@@ -84,7 +84,7 @@ fn samples(run: &Reported, percent: f64, needed: u64) -> Option<Finding> {
         () if n >= needed => Finding::ok(said),
         // Ours shows such a figure only with its interval, or says that there is none.
         () if run.tool == SourceTool::Goodput => Finding::note(said, advice),
-        () => Finding::doubtful(format!("{said}; it is one run's luck"), advice),
+        () => Finding::doubtful(format!("{said}, so chance decides its value"), advice),
     })
 }
 
@@ -98,7 +98,7 @@ fn p999_samples(run: &Reported) -> Option<Finding> {
 
 fn request_count(run: &Reported) -> Option<Finding> {
     Some(match requests(run) {
-        None => Finding::missing("not stated", "state how many requests were sent and answered"),
+        None => Finding::missing("not stated", "state how many requests were sent and completed"),
         Some(0) => Finding::wrong("no request at all", "nothing was measured"),
         Some(n) => Finding::ok(format!("{n} requests")),
     })
@@ -110,7 +110,7 @@ fn long_enough(run: &Reported) -> Option<Finding> {
         None => Finding::missing("the duration is not stated", advice),
         Some(seconds) if seconds < SECONDS => Finding::doubtful(
             format!(
-                "{} s: too short to meet preemption, eviction or a slow minute",
+                "{} s: too short to show preemption, eviction, or a slow minute",
                 number(seconds)
             ),
             advice,
@@ -125,7 +125,7 @@ fn duration_vs_latency(run: &Reported) -> Option<Finding> {
     let said = format!("{} s, {} times the p99 of E2E", number(seconds), number(seconds / p99));
     Some(if seconds < LATENCIES * p99 {
         Finding::doubtful(
-            format!("{said}: most of the run is start and end"),
+            format!("{said}: most of the run is startup and drain"),
             "measure at least five times the p99 of E2E",
         )
     } else {
@@ -156,7 +156,7 @@ fn latency_bound(run: &Reported) -> Option<Finding> {
     }
     let Some(goodput) = &run.goodput else {
         return Some(Finding::missing(
-            "no bound on latency: nothing says how much of the throughput was of use",
+            "no limit on latency: the file does not say how much of the throughput was useful",
             "state an SLO and the goodput under it",
         ));
     };
@@ -194,7 +194,8 @@ fn prompt_lengths(run: &Reported) -> Option<Finding> {
         None => Finding::missing("not stated", "state the distribution, or save the details"),
         Some(range) if range.min == range.max => Finding::doubtful(
             format!(
-                "every prompt has {} tokens: what scheduling does with unlike requests stays hidden",
+                "every prompt has {} tokens: how the server schedules requests of different \
+                 lengths stays hidden",
                 number(range.min)
             ),
             "draw lengths from a distribution, or use recorded traffic",
@@ -218,7 +219,7 @@ fn repeats(run: &Reported) -> Option<Finding> {
     Some(match run.repeats {
         Some(n) if n > 1 => Finding::ok(format!("{n} runs")),
         _ => Finding::missing(
-            "one run: what another one would say is unknown",
+            "one run: the variation between runs is unknown",
             "repeat it and state mean and spread over the runs",
         ),
     })

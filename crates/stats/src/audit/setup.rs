@@ -1,4 +1,4 @@
-//! The system under test: what somebody else would need to repeat the run.
+//! The system under test: what it takes to repeat the run.
 
 #![expect(clippy::unnecessary_wraps, reason = "checks have one signature")]
 
@@ -84,7 +84,7 @@ fn driver(run: &Reported) -> Option<Finding> {
 }
 
 fn precision(run: &Reported) -> Option<Finding> {
-    let what = "state number format and quantisation (FP8 and BF16 differ by a factor of two)";
+    let what = "state number format and quantization (FP8 and BF16 differ by a factor of two)";
     let advice = advice(run, what, "--meta dtype=bfloat16 --meta quantization=fp8");
     Some(stated(run.setup.precision.as_ref(), &advice))
 }
@@ -96,7 +96,7 @@ fn engine(run: &Reported) -> Option<Finding> {
 }
 
 fn parallelism(run: &Reported) -> Option<Finding> {
-    let what = "state how the model is spread over GPUs";
+    let what = "state how the model is distributed over GPUs";
     let flags = "--meta tensor_parallel=8 --meta pipeline_parallel=1";
     // One GPU leaves no choice.
     let is_one = run.setup.gpus.is_some_and(|n| n <= 1) && run.setup.parallelism.is_none();
@@ -140,16 +140,16 @@ fn per_gpu(run: &Reported) -> Option<Finding> {
             number(rate),
             number(rate / n as f64)
         )),
-        None => Finding::missing("only the total is stated, and not how many GPUs made it", advice),
+        None => Finding::missing("only the total is stated, and not the number of GPUs", advice),
     })
 }
 
 fn utilisation(run: &Reported) -> Option<Finding> {
     let advice = match run.tool {
         SourceTool::Goodput => {
-            "let the run read the server's page of metrics (--metrics-url) and its GPUs (--gpu)"
+            "let the run read the server's metrics page (--metrics-url) and its GPUs (--gpu)"
         }
-        _ => "watch GPU, memory bandwidth and KV cache beside the run",
+        _ => "watch GPU, memory bandwidth, and KV cache during the run",
     };
     Some(stated(run.setup.utilisation.as_ref(), advice))
 }

@@ -17,7 +17,7 @@ const FEWEST: usize = 50;
 const FEWEST_CUT: usize = 200;
 
 pub(super) const CHECKS: [Check; 5] = [
-    Check::new(MeasurementTraps, "tail_interval", "how sure p99 TTFT is", tail_interval),
+    Check::new(MeasurementTraps, "tail_interval", "interval of p99 TTFT", tail_interval),
     Check::new(MeasurementTraps, "cold_requests", "slow first requests", cold_requests),
     Check::new(MeasurementTraps, "latency_trend", "trend in latencies", latency_trend),
     Check::new(MeasurementTraps, "clipped_tail", "tail not cut off", clipped_tail),
@@ -55,8 +55,8 @@ fn tail_interval(run: &Reported) -> Option<Finding> {
         )),
         None => Finding::note(
             format!(
-                "{value} ms from {n} requests that are worth {worth:.0} independent ones: no interval \
-                 can be given"
+                "{value} ms from {n} requests that are worth {worth:.0} independent ones: too few \
+                 for an interval"
             ),
             "take p50 and p90, or measure longer",
         ),
@@ -101,8 +101,8 @@ fn cold_requests(run: &Reported) -> Option<Finding> {
     let cold: Vec<_> = cut.series.iter().filter(|(_, one)| is_cold(one)).collect();
     let Some(seconds) = cold.iter().map(|(_, one)| one.cut_s).reduce(f64::max) else {
         return Some(Finding::ok(format!(
-            "the first requests are like the rest (MSER-5 asks to leave out {} s, none of it clearly \
-             slower)",
+            "the first requests are like the rest (MSER-5 would leave out {} s, none of it \
+             clearly slower)",
             number(cut.asked_s)
         )));
     };
@@ -144,15 +144,15 @@ fn latency_trend(run: &Reported) -> Option<Finding> {
         ),
         (State::NeverSteady, _) => format!("{line} and never settles"),
         (State::Drifting, _) => line,
-        _ => return Some(Finding::ok(format!("{line}, no more than chance makes of a queue"))),
+        _ => return Some(Finding::ok(format!("{line}, within what chance makes of a queue"))),
     };
     Some(Finding::doubtful(
-        format!("{said}: the server did not keep up, or was not in one state"),
-        "the latencies depend on how long the run was; offer less, or measure longer",
+        format!("{said}: the server did not keep up, or changed its state"),
+        "the latencies depend on the length of the run; offer less load, or measure longer",
     ))
 }
 
-/// Whether the slowest of so many are one and the same figure, by the requests or by the percentiles.
+/// Whether the slowest of this many are one and the same figure, by the requests or by the percentiles.
 fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option<f64> {
     if values.len() >= FEWEST_CUT {
         values.sort_by(f64::total_cmp);
@@ -186,7 +186,7 @@ fn clipped_tail(run: &Reported) -> Option<Finding> {
                 name.to_uppercase(),
                 number(value)
             ),
-            "ask for the figures without the cut; no percentile beyond it is known",
+            "request the figures without the cut; percentiles beyond it are unknown",
         )
     })
 }
@@ -211,7 +211,7 @@ fn two_groups(run: &Reported) -> Option<Finding> {
                     percent(1.0 - modes.low_share),
                     number(modes.high_median)
                 ),
-                "report each kind of request by itself",
+                "report each kind of request separately",
             ));
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
     let first = system.gpus.first();
     let own = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let count = system.fact(&["gpu_count", "gpus", "num_gpus"]);
-    // The driver shows those too that serve nobody.
+    // The driver also lists GPUs without work.
     let busy = serving(summary).count();
     let seen = Some(if busy > 0 { busy } else { system.gpus.len() } as u64).filter(|n| *n > 0);
     ReportedSetup {
@@ -64,7 +64,7 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
     }
 }
 
-/// The GPUs that had work in the window, as far as somebody looked.
+/// The GPUs that had work in the window, as far as they were sampled.
 fn serving(summary: &Summary) -> impl Iterator<Item = &GpuDevice> {
     let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
     devices.filter(|device| !device.was_idle())
@@ -95,7 +95,7 @@ fn hits(summary: &Summary) -> Option<String> {
     Some(format!("on: {} of the prompt tokens came from it", percent(share)))
 }
 
-/// How busy things were, as far as somebody looked.
+/// How busy things were, as far as they were sampled.
 fn utilisation(summary: &Summary) -> Option<String> {
     let mut parts = Vec::new();
     for (name, word) in
@@ -151,7 +151,7 @@ mod tests {
             let flag = if item.check == "utilisation" { "--gpu" } else { "--meta " };
             assert!(item.advice.contains(flag), "{}: {}", item.check, item.advice);
         }
-        // Nobody can say what a simulated engine runs on.
+        // A simulated engine runs on no hardware.
         assert_eq!(said(|run| run.run.target = "mock:ttft=5ms".to_owned()), []);
         let elsewhere = facts(&[("engine", "goodput mock")]);
         assert_eq!(said(|run| run.run.system.found = elsewhere), []);
@@ -237,7 +237,7 @@ mod tests {
         let (rate, busy) = per_gpu(&[Some(0.0), Some(0.8), Some(0.0), Some(0.6)]);
         assert_eq!(rate, "100 output tokens/s on 2 GPUs: 50 each");
         assert_eq!(busy, "GPU busy 70 % on average");
-        // Where nobody tells, or none was seen at work, all of them count.
+        // Where this is unknown, or none was seen at work, all of them count.
         for unknown in [[None; 4], [Some(0.0); 4]] {
             assert_eq!(per_gpu(&unknown).0, "100 output tokens/s on 4 GPUs: 25 each");
         }

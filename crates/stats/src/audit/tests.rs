@@ -281,7 +281,7 @@ const ARITHMETIC: [Case; 40] = [
     ("token_rate", |r| r.total_tokens_per_s = Some(1.0), Wrong, Void),
     ("littles_law", |r| closed(r, 1), Wrong, Void),
     ("littles_law", |r| closed(r, 50), Doubtful, Warn),
-    // 3.3 are under way on average.
+    // 3.3 are in flight on average.
     ("littles_law", |r| r.load.peak_concurrency = Some(3.0), Wrong, Void),
     ("littles_law", |r| r.load.peak_concurrency = Some(100_001.0), Wrong, Void),
     ("littles_law", |r| r.load.mean_concurrency = Some(4.0), Wrong, Void),

@@ -11,11 +11,11 @@ use super::{Check, Finding, phases};
 pub(super) const CHECKS: [Check; 11] = [
     Check::new(MeasurementTraps, "failures", "failures", failures),
     Check::new(MeasurementTraps, "empty_answers", "empty answers", empty_answers),
-    Check::new(MeasurementTraps, "first_token", "what TTFT stops at", first_token),
+    Check::new(MeasurementTraps, "first_token", "end point of TTFT", first_token),
     Check::new(MeasurementTraps, "connection_setup", "connections in TTFT", connection_setup),
     Check::new(MeasurementTraps, "tpot_definition", "TPOT and ITL defined", tpot_definition),
-    Check::new(MeasurementTraps, "token_counts", "who counted tokens", token_counts),
-    Check::new(CommonMistakes, "tokenizer_time", "tokenizer's time", tokenizer_time),
+    Check::new(MeasurementTraps, "token_counts", "source of token counts", token_counts),
+    Check::new(CommonMistakes, "tokenizer_time", "tokenizer time", tokenizer_time),
     Check::new(MeasurementTraps, "streaming", "streaming", streaming),
     Check::new(MeasurementTraps, "retries", "retries", retries),
     Check::new(MeasurementTraps, "client_health", "the client's own health", client_health),
@@ -27,9 +27,9 @@ fn failures(run: &Reported) -> Option<Finding> {
     let by_difference = run.asked.map(|asked| asked.saturating_sub(ok)).filter(|n| *n > 0);
     let Some(failed) = run.failed.or(by_difference) else {
         return Some(match run.asked {
-            Some(asked) => Finding::ok(format!("all {asked} requests ended well")),
+            Some(asked) => Finding::ok(format!("all {asked} requests completed")),
             None => Finding::missing(
-                "only successes are counted: how many failed cannot be known",
+                "only successes are counted: the number of failures is unknown",
                 "save the details, or state the number of requests sent",
             ),
         });
@@ -43,7 +43,7 @@ fn failures(run: &Reported) -> Option<Finding> {
         _ => "they are left out of every latency, so an overloaded server looks better",
     };
     let said = format!("{failed} failed ({}); {rule}", percent(share));
-    let advice = "find out why they failed; no percentile holds for the requests that were due";
+    let advice = "find out why they failed; no percentile describes all scheduled requests";
     Some(match () {
         () if ok == 0 => Finding::wrong(format!("all {failed} requests failed"), advice),
         () if share < 0.001 => Finding::note(said, advice),
@@ -101,7 +101,7 @@ fn first_token(run: &Reported) -> Option<Finding> {
     if !is_chat {
         return Some(Finding::note(
             "the first event with `choices`, also one without text",
-            "see that the server sends no empty first event",
+            "check that the server sends no empty first event",
         ));
     }
     let advice = "TTFT is too low where the role comes early, and mean ITL too low by one in \
@@ -172,14 +172,22 @@ fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
 
 fn connection_setup(run: &Reported) -> Option<Finding> {
     run.metrics.get("ttft")?;
-    let advice = "measure over kept connections, or state it: TLS alone takes a round trip or two";
+    let advice = "measure over reused connections, or state that you do not: TLS alone takes a \
+                  round trip or two";
     Some(match run.tool {
-        SourceTool::Goodput => Finding::ok("kept connections; what had to be opened is counted"),
-        SourceTool::Guidellm => Finding::ok("TTFT begins after the connection is there"),
+        SourceTool::Goodput => Finding::ok(
+            "connections are reused; those that had to be opened are \
+                                      counted",
+        ),
+        SourceTool::Guidellm => Finding::ok("TTFT begins after the connection is open"),
         SourceTool::Sglang => {
             Finding::note("a new connection for each request, inside every TTFT", advice)
         }
-        _ => Finding::note("TTFT begins before a connection is there: new ones are in it", advice),
+        _ => Finding::note(
+            "TTFT begins before the connection is open, so it includes new \
+                            connections",
+            advice,
+        ),
     })
 }
 
@@ -221,17 +229,18 @@ fn token_counts(run: &Reported) -> Option<Finding> {
                      stated number may be the one asked for",
                     percent(ratio)
                 ),
-                "take the server's usage for the count, and check that lengths were obeyed",
+                "use the server's usage as the count, and check that the server kept to the \
+                 requested lengths",
             ));
         }
         return Some(Finding::ok(format!("{tokens} stated, {recounted} by the tool's tokenizer")));
     }
     let Some(source) = &run.token_source else {
-        return Some(Finding::missing("not stated", "state who counted the tokens"));
+        return Some(Finding::missing("not stated", "state how tokens were counted"));
     };
     let is_guess = source.contains("each") || source.contains("asked for");
     Some(if is_guess {
-        Finding::note(format!("by {source}"), "see that the server sends usage")
+        Finding::note(format!("by {source}"), "check that the server sends usage")
     } else {
         Finding::ok(format!("by {source}"))
     })
@@ -244,8 +253,8 @@ fn tokenizer_time(run: &Reported) -> Option<Finding> {
             "prompts go as text, so the server's tokenizer is inside TTFT; ours runs after the run",
         ),
         SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => Finding::ok(
-            "prompts go as text unless token ids were asked for, so the server's tokenizer is inside \
-             TTFT; the tool's own runs outside",
+            "prompts go as text unless token ids were requested, so the server's tokenizer is \
+             inside TTFT; the tool's own runs outside",
         ),
         SourceTool::Aiperf | SourceTool::GenaiPerf | SourceTool::Guidellm => {
             Finding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
@@ -258,7 +267,7 @@ fn streaming(run: &Reported) -> Option<Finding> {
         Some(true) => Finding::ok("answers were streamed"),
         Some(false) if run.metrics.contains_key("ttft") => Finding::doubtful(
             "answers were not streamed, yet a TTFT is stated: it is the time of the whole answer",
-            "stream, or leave TTFT out",
+            "use streaming, or leave TTFT out",
         ),
         Some(false) => Finding::note("answers were not streamed: no TTFT, no TPOT", "stream"),
         None => Finding::missing("not stated", "state it"),
@@ -268,9 +277,9 @@ fn streaming(run: &Reported) -> Option<Finding> {
 fn retries(run: &Reported) -> Option<Finding> {
     match run.tool {
         SourceTool::VllmRust => Some(Finding::note(
-            "the tool tries a failed request up to three times and starts its clock anew: failures \
+            "the tool tries a failed request up to three times and restarts its clock: failures \
              and seconds of waiting may be missing",
-            "look for retries in the server's log",
+            "check the server's log for retries",
         )),
         _ => None,
     }
@@ -279,13 +288,14 @@ fn retries(run: &Reported) -> Option<Finding> {
 fn client_health(run: &Reported) -> Option<Finding> {
     Some(match run.tool {
         SourceTool::Goodput => {
-            Finding::ok("schedule slip and the lag of the client are in the run")
+            Finding::ok("the run records schedule slip and client lag")
         }
         SourceTool::Guidellm => {
             Finding::note("only how late requests were sent", "read request_dispatch_delay")
         }
         _ => Finding::missing(
-            "nothing says whether the client kept up: a client out of CPU blames the server",
+            "nothing says whether the client kept up: a client without enough CPU makes the \
+             server look slow",
             "watch the client's CPU; repeat with half the load from two machines",
         ),
     })

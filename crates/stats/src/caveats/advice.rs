@@ -28,7 +28,7 @@ pub(super) fn requests_per_s(e: &Evidence<'_>) -> Option<f64> {
     measured.filter(|rate| *rate > 0.0)
 }
 
-/// A run of at least so many seconds, in the flags that end this one.
+/// A run of at least this many seconds, in the flags that end this one.
 pub(super) fn lasting(e: &Evidence<'_>, seconds: f64) -> String {
     let load = &e.plan.load;
     match (&load.mode, load.duration, requests_per_s(e)) {
@@ -49,7 +49,7 @@ pub(super) fn lasting(e: &Evidence<'_>, seconds: f64) -> String {
     }
 }
 
-/// A run of so many measured requests, in the flags that end this one.
+/// A run of this many measured requests, in the flags that end this one.
 pub(super) fn counting(e: &Evidence<'_>, requests: f64) -> String {
     let load = &e.plan.load;
     match (load.duration, requests_per_s(e)) {
@@ -94,7 +94,7 @@ pub(super) fn more_room(e: &Evidence<'_>) -> String {
     if may_grow && e.client.cpus > workers + 1 {
         format!("use --workers {}, or {}", (workers * 2).min(e.client.cpus - 1), less_load(e))
     } else {
-        format!("give the client cores of its own, or {}", less_load(e))
+        format!("give the client its own cores, or {}", less_load(e))
     }
 }
 

@@ -22,8 +22,10 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
         return None;
     }
     let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
-    let message =
-        format!("the client was late: p99 of schedule slip is {p99:.2} ms, above {limit:.2} ms");
+    let message = format!(
+        "the client sent requests late: p99 of schedule slip is {p99:.2} ms, above \
+                 {limit:.2} ms"
+    );
     Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message).advise(advice::more_room(e)))
 }
 
@@ -42,7 +44,7 @@ pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
     (share < 0.95 && !e.window.is_makespan()).then(|| {
         let severity = if share < 0.8 { Severity::Void } else { Severity::Warn };
         let message = format!(
-            "only {:.1} of {concurrency} users were at work on average: the client could not keep \
+            "only {:.1} of {concurrency} users were active on average: the client could not keep \
              all of them busy",
             share * f64::from(concurrency)
         );
@@ -57,16 +59,16 @@ pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
     let share = stalls.total_ms / 1e3 / e.window.seconds().max(1e-9);
     let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
     let message = format!(
-        "the client stood still {} times, {:.0} ms in all, the longest for {longest:.0} ms at \
-         {:.1} s: it was stopped or had no processor; latencies of {} requests that rest on \
-         that time are cut",
+        "the client stalled {} times for {:.0} ms in total, the longest for {longest:.0} ms at \
+         {:.1} s: it was stopped or had no CPU; latencies of {} requests that span a stall are \
+         cut there",
         stalls.count,
         stalls.total_ms,
         stalls.longest_at_s.unwrap_or(0.0),
         stalls.requests
     );
-    let advice = "give the client cores of its own, and see what stopped it (swap, a paused virtual \
-                  machine, `kill -STOP`)";
+    let advice = "give the client its own cores, and find out what stopped it (swap, a paused \
+                  virtual machine, `kill -STOP`)";
     Some(Caveat::new(CaveatCode::ClientStalled, severity, message).advise(advice))
 }
 
@@ -77,7 +79,7 @@ pub(super) fn lag(e: &Evidence<'_>) -> Option<Caveat> {
     let (what, p99, allowed) = if by_kernel {
         ("read answers late", e.client.lag_ms.p99?, 10.0)
     } else {
-        ("was called late, and this system gives no receive stamps", e.client.loop_lag_ms.p99?, 1.0)
+        ("ran late, and this system provides no receive timestamps", e.client.loop_lag_ms.p99?, 1.0)
     };
     let limit = allowed * tolerance_ms(e);
     (p99 > limit).then(|| {
@@ -96,8 +98,8 @@ pub(super) fn merged(e: &Evidence<'_>) -> Option<Caveat> {
     (p99 > limit).then(|| {
         let severity = if p99 > 5.0 * limit { Severity::Void } else { Severity::Warn };
         let message = format!(
-            "the client's loop was called {p99:.1} ms late at p99, and tokens came every {itl:.1} ms: \
-             those that waited together cannot be told apart"
+            "the client's event loop ran {p99:.1} ms late at p99 while tokens came every {itl:.1} \
+             ms: tokens that waited together share one timestamp"
         );
         Caveat::new(CaveatCode::TokensMerged, severity, message).advise(advice::more_room(e))
     })
@@ -108,10 +110,10 @@ fn workers(client: &ClientSummary) -> impl Iterator<Item = (&String, &ThreadSumm
     client.threads.iter().filter(|(name, _)| name.starts_with("worker-"))
 }
 
-/// Somebody else wanted the same processors: a worker was ready to run for longer than our own
-/// threads beside it can explain.
+/// Other programs used the same CPUs: a worker was ready to run for longer than this process's
+/// other threads can explain.
 pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
-    let beside: f64 = e
+    let own: f64 = e
         .client
         .threads
         .iter()
@@ -119,21 +121,21 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
         .map(|(_, thread)| thread.cpu_share)
         .sum();
     // Spread over the processors, as the system would.
-    let beside = beside / f64::from(e.client.cpus.max(1));
+    let own = own / f64::from(e.client.cpus.max(1));
     let (name, waited, cpu) = workers(e.client)
-        .map(|(name, thread)| (name, thread.waited_share - beside, thread.cpu_share))
+        .map(|(name, thread)| (name, thread.waited_share - own, thread.cpu_share))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let share = waited / (cpu + waited).max(1e-9);
     (waited > 0.03 && share > 0.2).then(|| {
         let message = format!(
-            "others took the client's processors: {name} was ready to run but had to wait for \
-             {:.0} % of that time",
+            "other programs took the client's CPUs: {name} was ready to run but waited {:.0} % of \
+             that time",
             share * 100.0
         );
         let workers = e.plan.load.workers;
         let fewer =
             if workers > 1 { format!(", or use --workers {}", workers / 2) } else { String::new() };
-        let advice = format!("give the client cores of its own (`taskset`, a machine){fewer}");
+        let advice = format!("give the client its own cores (`taskset`) or its own machine{fewer}");
         Caveat::new(CaveatCode::CpuContended, Severity::Warn, message).advise(advice)
     })
 }
@@ -158,13 +160,13 @@ pub(super) fn crowded(e: &Evidence<'_>) -> Option<Caveat> {
     let others = 1.0 - idle - used;
     (idle < 0.1 && others > 0.3).then(|| {
         let message = format!(
-            "other programs used {:.0} % of the processors that the client may use, and left {:.0} % \
+            "other programs used {:.0} % of the CPUs that the client may use and left {:.0} % \
              idle",
             others * 100.0,
             idle * 100.0
         );
         Caveat::new(CaveatCode::CpuCrowded, Severity::Warn, message)
-            .advise("stop them, or give the client cores of its own")
+            .advise("stop them, or give the client its own cores")
     })
 }
 
@@ -180,11 +182,11 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
 pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.client.steal_share.filter(|share| *share > 0.05)?;
     let message = format!(
-        "the hypervisor gave {:.0} % of our processors' time to other machines: latencies contain \
-         pauses of this machine",
+        "the hypervisor gave {:.0} % of this machine's CPU time to other machines: latencies \
+         include those pauses",
         share * 100.0
     );
-    let advice = "use a machine, or an instance type, whose processors are its own";
+    let advice = "use a machine or an instance type with dedicated CPUs";
     Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message).advise(advice))
 }
 
@@ -195,8 +197,8 @@ pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
     let limit = (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
     (p99 > limit).then(|| {
         let message = format!(
-            "the instrument was off: on a server of known timing inside this process the error of \
-             TTFT was {p99:.2} ms at p99, above {limit:.2} ms"
+            "the instrument error is too large: on the canary, a server of known timing, TTFT was \
+             off by {p99:.2} ms at p99, above {limit:.2} ms"
         );
         Caveat::new(CaveatCode::Canary, Severity::Void, message).advise(advice::more_room(e))
     })
@@ -209,16 +211,18 @@ pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
     let ends_early = e.client.observed_until_s + 3.0 < e.run_end_s.min(e.window.end.as_secs());
     let (what, advice) = match (e.client.loop_lag_ms.p50, is_silent) {
         (None, _) => (
-            "what the client observed about itself is not on record (server.log)",
+            "the client's observations of itself are missing (server.log), so nothing shows \
+             whether it kept up",
             "copy the whole run folder, server.log included",
         ),
         _ if ends_early => (
-            "the record of what the client observed about itself ends early (server.log)",
-            "see that the disk has room, and let the run end by itself",
+            "the client's observations of itself end early (server.log), so nothing shows whether \
+             it kept up",
+            "check that the disk has room, and let the run finish",
         ),
         (_, true) => (
-            "the canary did not answer, so the instrument's own error is not known",
-            "see the warning at the start of the run, or say --canary off",
+            "the canary did not answer, so the instrument error is unknown",
+            "read the warning at the start of the run, or pass --canary off",
         ),
         _ => return None,
     };
@@ -237,8 +241,8 @@ pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
     (worst > 0.5).then(|| {
         let what = if events >= requests { "events" } else { "requests" };
         let message = format!(
-            "{:.0} % of the {what} per second that this client carries on this machine, by \
-             `goodput calibrate`",
+            "the load is {:.0} % of the {what} per second that this client can handle on this \
+             machine by `goodput calibrate`",
             worst * 100.0
         );
         let advice = format!("stay below half: {}", advice::more_room(e));
@@ -251,8 +255,8 @@ pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
     let test = e.load.sent_gaps?;
     (test.p < 0.001 && test.distance > 0.05).then(|| {
         let message = format!(
-            "requests did not leave like a Poisson process: the gaps' distribution is off by \
-             {:.3} (Kolmogorov–Smirnov, {} gaps)",
+            "requests were not sent as a Poisson process: the distribution of the gaps between \
+             them is off by {:.3} (Kolmogorov–Smirnov, {} gaps)",
             test.distance, test.n
         );
         Caveat::new(CaveatCode::NotPoisson, Severity::Warn, message).advise(advice::more_room(e))
@@ -266,8 +270,8 @@ pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
     let law = e.client.littles_law.filter(|_| is_steady)?;
     (law.residual > law.limit).then(|| {
         let message = format!(
-            "Little's law does not hold: {:.1} requests under way, but {:.1} arrivals a second \
-             times {:.3} s make {:.1}",
+            "Little's law does not hold: {:.1} requests in flight, but {:.1} arrivals per second \
+             × {:.3} s = {:.1}",
             law.in_flight,
             law.arrivals_per_s,
             law.residence_s,
@@ -305,7 +309,7 @@ pub(super) fn slow_reader(e: &Evidence<'_>) -> Option<Caveat> {
              its receive window, which is part of TTFT"
         );
         Caveat::new(CaveatCode::ServerReadsSlowly, Severity::Info, message)
-            .advise("look at the server's front end: its event loop or its proxy is busy")
+            .advise("check the server's front end: its event loop or its proxy is busy")
     })
 }
 
@@ -319,7 +323,8 @@ pub(super) fn lossy(e: &Evidence<'_>) -> Option<Caveat> {
             tcp.retransmits, tcp.out_of_order
         );
         Caveat::new(CaveatCode::PacketsLost, Severity::Info, message).advise(
-            "look at the path (`ip -s link`, `ss -ti`), or measure from nearer to the server",
+            "check the network path (`ip -s link`, `ss -ti`), or measure from closer to the \
+             server",
         )
     })
 }

@@ -60,8 +60,8 @@ pub(super) fn suspicious(e: &Evidence<'_>) -> Option<Caveat> {
         let share = found.requests as f64 / found.of.max(1) as f64;
         let severity = if share > SPOILT { Severity::Void } else { Severity::Warn };
         let message = format!(
-            "{} of {} requests have stamps in an impossible order (first token before the request was \
-             sent: {}, chunks going back in time: {}, an end before its beginning: {})",
+            "{} of {} requests have timestamps in an impossible order (first token before the \
+             request was sent: {}, chunks going back in time: {}, end before the start: {})",
             found.requests, found.of, found.early_token, found.chunks_back, found.early_end
         );
         return Some(Caveat::new(CaveatCode::ClockSuspicious, severity, message).advise(
@@ -72,11 +72,12 @@ pub(super) fn suspicious(e: &Evidence<'_>) -> Option<Caveat> {
     let limit = (SLEW * e.run_end_s * 1e3).max(STEP_MS);
     (step.abs() > limit).then(|| {
         let message = format!(
-            "the wall clock moved by {step:.0} ms against the monotonic one during the run, above \
-             {limit:.0} ms: the kernel stamps arrivals by the wall clock"
+            "the wall clock moved by {step:.0} ms relative to the monotonic clock during the run, \
+             above {limit:.0} ms: the kernel stamps arrivals by the wall clock"
         );
         let advice =
-            "let NTP settle before the run (`chronyc tracking`), and set no clock during it";
+            "let NTP settle before the run (`chronyc tracking`), and do not set the clock during \
+             it";
         Caveat::new(CaveatCode::ClockSuspicious, Severity::Warn, message).advise(advice)
     })
 }

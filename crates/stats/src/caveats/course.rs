@@ -10,7 +10,7 @@ use crate::summary::steady::{SeriesCut, State};
 /// A series by the name that a reader knows.
 fn title(metric: &str) -> &str {
     match metric {
-        "in_flight" => "the number of requests under way",
+        "in_flight" => "the number of requests in flight",
         "output_tokens_per_s" => "the token rate",
         "ttft" => "TTFT",
         "tpot" => "TPOT",
@@ -29,8 +29,8 @@ pub(super) fn never_steady(e: &Evidence<'_>) -> Option<Caveat> {
     let (metric, difference) =
         stuck.map_or(("the load", 0.0), |(name, cut)| (title(name), cut.difference()));
     let message = format!(
-        "never steady: up to the middle of the run {metric} differs from the rest ({} on average), so \
-         no part of it stands for the whole",
+        "never steady: up to the middle of the run {metric} differs from the rest ({} on \
+         average), so no part stands for the whole run",
         signed_percent(difference)
     );
     // Who asked for a steady part to be found gets none; who set the window keeps it, with a doubt.
@@ -43,8 +43,8 @@ pub(super) fn drifting(e: &Evidence<'_>) -> Option<Caveat> {
     let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == State::Drifting)?;
     let trend = steadiness.trend.as_ref()?;
     let message = format!(
-        "{} drifts by {} from begin to end of the window (Mann–Kendall, p {:.4}): its figures depend \
-         on how long the run was",
+        "{} drifts by {} from the start to the end of the window (Mann–Kendall, p {:.4}): its \
+         figures depend on how long the run was",
         title(&trend.metric),
         signed_percent(trend.drift_share),
         trend.p
@@ -68,7 +68,7 @@ pub(super) fn level_shift(e: &Evidence<'_>) -> Option<Caveat> {
         shift.after,
         shift.p
     );
-    let advice = "look for what happened on the server then; measure the two states apart";
+    let advice = "find out what happened on the server then; measure the two states separately";
     Some(Caveat::new(CaveatCode::LevelShift, Severity::Warn, message).advise(advice))
 }
 
@@ -141,14 +141,13 @@ pub(super) fn queue_saturated(e: &Evidence<'_>) -> Option<Caveat> {
     // Who is turned away by a full queue and who by a limit of the rate get the same answer.
     let message = if saturation.refused_share >= REFUSED {
         format!(
-            "the server turned {:.1} % of the requests away (429, 503): its queue is full, or it limits \
-             the rate, so the latencies speak of those that it took, and how many depends on how long \
-             the run was",
+            "the server turned {:.1} % of the requests away (429, 503): its queue is full or it \
+             limits the rate, so the latencies describe only the requests that it accepted",
             saturation.refused_share * 100.0
         )
     } else {
-        "the server's queue is full: the number of requests under way has reached a ceiling and waits \
-         have grown with it, so the figures depend on how much of the run came before that"
+        "the server's queue is full: the number of requests in flight has reached a ceiling and \
+         waits have grown with it, so the figures depend on how much of the run came before that"
             .to_owned()
     };
     let caveat = Caveat::new(CaveatCode::QueueSaturated, Severity::Warn, message);
@@ -170,10 +169,10 @@ pub(super) fn bimodal(e: &Evidence<'_>) -> Option<Caveat> {
         modes.high_median
     );
     let advice = if *name == "TTFT" {
-        "where a server is near its capacity some find it free and some wait; otherwise read the \
-         breakdowns by length, turn and class"
+        "near its capacity, some requests find the server free and others wait; otherwise read \
+         the breakdowns by length, turn, and class"
     } else {
-        "read the breakdowns by length, turn and class; split the workload into classes"
+        "read the breakdowns by length, turn, and class; split the workload into classes"
     };
     Some(Caveat::new(CaveatCode::Bimodal, Severity::Info, message).advise(advice))
 }
@@ -182,10 +181,10 @@ pub(super) fn bimodal(e: &Evidence<'_>) -> Option<Caveat> {
 pub(super) fn nagle(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.key.delayed_ack_share?;
     let message = format!(
-        "{:.1} % of the gaps between chunks are 40 ms long while the usual gap is far shorter: a sender \
-         that waits for acknowledgements (Nagle's algorithm)",
+        "{:.1} % of the gaps between chunks are 40 ms long while the usual gap is far shorter: a \
+         sender waits for acknowledgments (Nagle's algorithm)",
         share * 100.0
     );
-    let advice = "set TCP_NODELAY on the server and on every proxy before it";
+    let advice = "set TCP_NODELAY on the server and on every proxy in front of it";
     Some(Caveat::new(CaveatCode::NagleDelay, Severity::Warn, message).advise(advice))
 }

@@ -30,7 +30,7 @@ pub(super) fn judge(e: &Evidence<'_>, found: &mut Vec<Caveat>) {
     }
 }
 
-/// The load was never as large as planned, or it was and not all of it is on record; nobody can tell.
+/// The load was never as large as planned, or part of it is not on record; the two cannot be told apart.
 /// Either way what is here is the result of another load.
 fn missing(e: &Evidence<'_>) -> Option<Caveat> {
     let gone: Vec<_> = e.run.shards.iter().filter(|part| !part.is_there).collect();
@@ -38,15 +38,15 @@ fn missing(e: &Evidence<'_>) -> Option<Caveat> {
     let share = gone.len() as f64 / of.max(1) as f64;
     (!gone.is_empty()).then(|| {
         let message = format!(
-            "no record of {} of {of} clients ({}): {:.1} % of the planned load{} is not in these \
-             figures, which are those of a smaller one",
+            "{} of {of} ranks left no records ({}): {:.1} % of the planned load{} is missing, so \
+             these figures describe a smaller load",
             gone.len(),
             ranks(&gone),
             share * 100.0,
             amount(e, &gone)
         );
-        let advice = "merge again with their folders where they still are; otherwise see why they did \
-                      not start, and run again";
+        let advice = "merge again with their folders if they exist; otherwise find out why they \
+                      did not start, and run again";
         Caveat::new(CaveatCode::ShardMissing, severity(share), message).advise(advice)
     })
 }
@@ -59,7 +59,7 @@ fn amount(e: &Evidence<'_>, gone: &[&ShardPart]) -> String {
     let share = gone.len() as f64 / e.run.shards.len().max(1) as f64;
     match (&load.mode, load.num_requests, load.duration) {
         (Mode::Replay { .. }, ..) => String::new(),
-        // Sessions are dealt out, and nobody knows how long those of others were.
+        // Sessions are dealt out, and the lengths of other shards are unknown.
         (_, Some(requests), None) if !has_sessions => {
             format!(", {} of {requests} requests,", sum(requests))
         }
@@ -90,13 +90,14 @@ fn cut(e: &Evidence<'_>) -> Option<Caveat> {
     (!cut.is_empty()).then(|| {
         let named = |(part, at): &(&ShardPart, f64)| format!("{} at {at:.1} s", name(part));
         let message = format!(
-            "{} stopped or died before the end ({}): about {:.1} % of the planned load is not in these \
-             figures, and from there on the load was smaller",
+            "{} stopped or died before the end ({}): about {:.1} % of the planned load is \
+             missing, and the load was smaller from then on",
             clients(cut.len(), e.run.shards.len()),
             listed(cut.iter().map(named), cut.len()),
             share * 100.0
         );
-        let advice = "see the log of that client; compare what was measured before that instant";
+        let advice = "read the log of that rank; only figures from before that instant are \
+                      comparable";
         Caveat::new(CaveatCode::ShardCut, severity(share), message).advise(advice)
     })
 }
@@ -146,14 +147,14 @@ fn sick(e: &Evidence<'_>) -> Option<Caveat> {
             percent => format!(", and {percent:.1} % of the load was lost with them"),
         };
         let message = format!(
-            "{} are in doubt by their own record{gone}: {}",
+            "{} are suspect or void by their own records{gone}: {}",
             clients(sick.len(), shards.len()),
             listed(sick.iter().map(named), sick.len())
         );
         let is_void = short > SHORT || void as f64 > MOST * shards.len() as f64;
         let severity = if is_void { Severity::Void } else { Severity::Warn };
-        let advice = "give those clients more room, or leave their machines out; their own folders have \
-                      the whole story";
+        let advice = "give those ranks more CPU, or leave out their machines; their own folders \
+                      hold the details";
         Caveat::new(CaveatCode::ShardSick, severity, message).advise(advice)
     })
 }
@@ -175,19 +176,19 @@ fn apart(e: &Evidence<'_>) -> Option<Caveat> {
     let (ms, error) = (last.late_ms?, error_ms(last) + first);
     (ms + error > APART_MS).then(|| {
         let how = if is_common {
-            format!("by clocks that are known to {error:.1} ms")
+            format!("by clocks synchronized to {error:.1} ms")
         } else {
-            "by their wall clocks, which may themselves be off: they had no common start".to_owned()
+            "by their wall clocks, which may be off: they had no common start".to_owned()
         };
         let message = format!(
-            "clients did not begin together: {} began {ms:.0} ms after the first, {how}; the load of \
-             all was not that of the plan",
+            "ranks did not start together: {} started {ms:.0} ms after the first, {how}; the \
+             combined load was not the planned one",
             name(last)
         );
         let is_void = ms + error > FAR_APART_MS;
         let severity = if is_void { Severity::Void } else { Severity::Warn };
         Caveat::new(CaveatCode::ShardsApart, severity, message)
-            .advise("start them with --rendezvous, which gives all of them one first instant")
+            .advise("start them with --rendezvous, which gives all ranks the same start instant")
     })
 }
 
@@ -199,8 +200,8 @@ fn clock(e: &Evidence<'_>) -> Option<Caveat> {
     let named = |part: &&ShardPart| format!("{} by {:+.1} s", name(part), wall(part) as f64 / 1e9);
     (!off.is_empty()).then(|| {
         let message = format!(
-            "the wall clocks of {} are off against rank 0 ({}): no figure depends on them, but times of \
-             day in their logs do",
+            "the wall clocks of {} differ from that of rank 0 ({}): no figure depends on them, \
+             but times of day in their logs do",
             clients(off.len(), e.run.shards.len()),
             listed(off.iter().map(named), off.len())
         );
@@ -213,7 +214,7 @@ fn severity(share: f64) -> Severity {
 }
 
 fn clients(n: usize, of: usize) -> String {
-    format!("{n} of {of} clients")
+    format!("{n} of {of} ranks")
 }
 
 /// A client by its rank, and its machine where that is known.
@@ -226,7 +227,7 @@ fn name(part: &ShardPart) -> String {
     }
 }
 
-/// The first of so many, and how many more there are.
+/// The first of this many, and how many more there are.
 fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
     let named: Vec<String> = all.take(NAMED).collect();
     let more = of.saturating_sub(NAMED);
@@ -234,7 +235,7 @@ fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
     format!("{}{more}", named.join("; "))
 }
 
-/// Ranks, neighbours together: `rank 3`, `ranks 1, 4–6`.
+/// Ranks, neighboors together: `rank 3`, `ranks 1, 4–6`.
 fn ranks(parts: &[&ShardPart]) -> String {
     let numbers: Vec<u32> = parts.iter().map(|part| part.facts.shard.index()).collect();
     let runs: Vec<&[u32]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();

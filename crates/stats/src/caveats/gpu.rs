@@ -5,17 +5,17 @@ use goodput_model::{Caveat, CaveatCode, Severity};
 use super::Evidence;
 use crate::summary::GpuDevice;
 
-/// Reasons that a GPU in order does not have; clocks that somebody set are no such.
+/// Reasons that a healthy GPU does not have; clocks that were set on purpose do not count.
 const TROUBLE: [(&str, &str); 3] = [
     ("power_brake", "the power brake of its machine"),
     ("thermal", "heat"),
-    ("hw_slowdown", "its hardware's slowdown"),
+    ("hw_slowdown", "a hardware slowdown"),
 ];
 
-/// Many a GPU works at its power limit whenever it has much to do.
+/// Many GPUs work at their power limit under load.
 const LIMIT: [(&str, &str); 1] = [("power", "its power limit")];
 
-/// The share of busy looks up to which that is nothing to speak of.
+/// Below this share of the busy samples, throttling is not reported.
 const SHARE: f64 = 0.1;
 
 /// A GPU below its clocks serves more slowly, and not each time alike.
@@ -23,12 +23,17 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
     let devices = e.gpu.map(|gpu| gpu.devices.as_slice()).unwrap_or_default();
     let of = |message: String, severity| Caveat::new(CaveatCode::GpuThrottled, severity, message);
     let trouble = held_back(devices, &TROUBLE).map(|message| {
-        of(message, Severity::Warn)
-            .advise("see its cooling and its machine's power, so that runs compare")
+        of(message, Severity::Warn).advise(
+            "check the GPU's cooling and the machine's power supply; until then runs are \
+                     not comparable",
+        )
     });
     trouble.or_else(|| {
         let caveat = of(held_back(devices, &LIMIT)?, Severity::Info);
-        Some(caveat.advise("that may be how it serves; compare runs under the same power limit"))
+        Some(caveat.advise(
+            "this can be normal under load; compare runs under the same power \
+                            limit",
+        ))
     })
 }
 
@@ -52,7 +57,8 @@ fn held_back(devices: &[GpuDevice], reasons: &[(&str, &str)]) -> Option<String> 
         format!("; its clock was {:.0} MHz on average, {:.0} at most", clock.mean, clock.max)
     });
     Some(format!(
-        "GPU {place} was held back by {words} in {:.0} % of the looks while it was busy{others}{clocks}",
+        "GPU {place} was throttled by {words} in {:.0} % of the samples while it was \
+         busy{others}{clocks}",
         most * 100.0
     ))
 }
@@ -65,16 +71,19 @@ pub(super) fn idle(e: &Evidence<'_>) -> Option<Caveat> {
     if count == 0 || count == all {
         return None;
     }
-    // Where parts of a board share a meter, nobody knows which of them used what.
+    // Where parts of a board share a meter, the share of each is unknown.
     let each: Option<Vec<f64>> = gpu.devices.iter().map(|device| device.energy_j).collect();
     let joules: f64 = idle().filter_map(|device| device.energy_j).sum();
     let total = each.map(|each| each.iter().sum::<f64>()).filter(|total| *total > 0.0);
     let used = total.map_or_else(String::new, |total| {
-        format!("; they used {:.0} % of the joules", joules / total * 100.0)
+        format!("; they used {:.0} % of the energy", joules / total * 100.0)
     });
-    let message = format!("{count} of {all} GPUs did nothing{used}");
+    let message = format!("{count} of {all} GPUs were idle{used}");
     let caveat = Caveat::new(CaveatCode::GpusIdle, Severity::Info, message);
-    Some(caveat.advise("name those that serve (`--gpu local:0,1`) for the energy of them alone"))
+    Some(caveat.advise(
+        "select the GPUs that serve with `--gpu local:0,1` to count only their \
+                        energy",
+    ))
 }
 
 /// Power is an average over a time that the source chooses, looked at now and then.
@@ -84,8 +93,8 @@ pub(super) fn energy_by_power(e: &Evidence<'_>) -> Option<Caveat> {
     let looks = gpu.devices.iter().filter_map(|device| device.levels.get("power_w"));
     let fewest = looks.map(|level| level.n).min().unwrap_or(0);
     let message = format!(
-        "no counter of energy: it was summed up from {fewest} looks at the power in {:.0} s, and \
-         peaks between them are not in it",
+        "the GPUs have no energy counter: energy is summed from {fewest} power samples in {:.0} \
+         s, and peaks between them are missing",
         energy.seconds
     );
     Some(Caveat::new(CaveatCode::GpuEnergyByPower, Severity::Info, message))

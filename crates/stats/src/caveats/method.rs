@@ -20,10 +20,9 @@ const WIDE: f64 = 1.1;
 /// A profiler takes its time from the server that it looks at.
 pub(super) fn profiled(e: &Evidence<'_>) -> Option<Caveat> {
     e.run.system.profiled.then(|| {
-        let message = "the server profiled itself during the load (--profile): it was slower than it \
-                       is without";
+        let message = "the server was profiling during the load (--profile), which slows it down";
         Caveat::new(CaveatCode::Profiled, Severity::Warn, message)
-            .advise("read the profile, and take the figures from a run without --profile")
+            .advise("use the profile, and take the figures from a run without --profile")
     })
 }
 
@@ -35,8 +34,8 @@ pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
                 && e.course.steadiness.as_ref().is_some_and(|s| s.state == State::TooShort)));
     (load.warmup.is_none() || is_unable).then(|| {
         let message = if is_unable {
-            "no warm-up was cut: this load is not meant to be steady, or the run is too short to tell \
-             its beginning from the rest"
+            "no warm-up was cut: this load changes by design, or the run is too short to tell its \
+             start from the rest"
         } else {
             "no warm-up: the first requests may have met a cold server"
         };
@@ -46,10 +45,9 @@ pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
                 "send a short burst before this one".to_owned()
             }
             // Every user once, in its measured shape, and once more.
-            Mode::Closed { concurrency, .. } => format!(
-                "{add} --warmup {}",
-                u64::from(*concurrency).saturating_mul(2).max(50)
-            ),
+            Mode::Closed { concurrency, .. } => {
+                format!("{add} --warmup {}", u64::from(*concurrency).saturating_mul(2).max(50))
+            }
             _ if load.duration.is_none() && load.num_requests.is_some() => {
                 format!("{add} --warmup 50")
             }
@@ -68,12 +66,13 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
     let Mode::Closed { concurrency, .. } = e.plan.load.mode else { return None };
     (e.requests.ok > 0).then(|| {
         let message = format!(
-            "closed loop: each of {concurrency} users waits for its answer before it asks again, so \
-             the queueing of real traffic does not show"
+            "closed loop: each of {concurrency} users waits for its answer before sending again, \
+             so the queueing of real traffic does not show"
         );
         let rate = e.completions_per_s.filter(|rate| *rate > 0.0);
-        let flag = rate.map_or("--rate".to_owned(), |rate| format!("--rate {}", advice::rate(rate)));
-        let advice = format!("for latencies under traffic measure with {flag}");
+        let flag =
+            rate.map_or("--rate".to_owned(), |rate| format!("--rate {}", advice::rate(rate)));
+        let advice = format!("for latencies under real traffic, measure with {flag}");
         Caveat::new(CaveatCode::ClosedLoop, Severity::Info, message).advise(advice)
     })
 }
@@ -86,13 +85,13 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     (seconds < needed && e.requests.scheduled > 0).then(|| {
         let times = seconds / e2e_s;
         let message = if times < LEAST_ANSWERS {
-            let rates = if times < FEW_ANSWERS { ", and its rates say little" } else { "" };
+            let rates = if times < FEW_ANSWERS { ", and its rates mean little" } else { "" };
             format!(
-                "{seconds:.1} s measured, {times:.1} times the p99 of E2E ({e2e_s:.1} s): most of the \
-                 run is start and end{rates}"
+                "the window is {seconds:.1} s, {times:.1} times the p99 of E2E ({e2e_s:.1} s): \
+                 most of the run is start and end{rates}"
             )
         } else {
-            format!("{seconds:.1} s measured; 60 s or more settle queues and caches")
+            format!("the window is {seconds:.1} s; queues and caches take 60 s or more to settle")
         };
         Caveat::new(CaveatCode::ShortWindow, Severity::Info, message)
             .advise(advice::lasting(e, needed))
@@ -111,14 +110,14 @@ pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
     let is_thin = |percent: &f64| (n as f64) < requests_for(*percent);
     let first = asked.iter().copied().find(is_thin).filter(|_| n > 0)?;
     let message = format!(
-        "percentiles from p{first} up rest on {n} requests; p{first} takes {}",
+        "percentiles from p{first} up rest on {n} requests; p{first} needs {}",
         requests_for(first)
     );
     // Up to p99 in one go; what lies above takes a hundred times more.
     let target = asked.iter().copied().rfind(|p| *p <= 99.0).map_or(first, |p| p.max(first));
     let solid = asked.iter().copied().rfind(|percent| *percent < first);
     let until =
-        solid.map_or(String::new(), |percent| format!("; until then read p{percent} at most"));
+        solid.map_or(String::new(), |percent| format!("; until then, use p{percent} at most"));
     // Those that fail say nothing: as many more are to be sent.
     let due = requests_for(target) * e.requests.scheduled as f64 / n as f64;
     let advice = format!("{}, enough for p{target}{until}", advice::counting(e, due.ceil()));
@@ -129,13 +128,13 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
     lag1.filter(|lag1| *lag1 > DEPENDENT)
 }
 
-/// METHOD 3.4, rule 3: neighbours in a queue wait for the same reason, and what grows or drifts has no
+/// METHOD 3.4, rule 3: neighboors in a queue wait for the same reason, and what grows or drifts has no
 /// tail of its own.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
     let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);
     let state = e.course.steadiness.as_ref().map_or(State::NotApplicable, |found| found.state);
     let is_moving = matches!(state, State::Drifting | State::Shifted | State::NeverSteady);
-    // Neighbours may be alike in what is nothing but noise.
+    // Neighboors may be alike in what is nothing but noise.
     let spread = e.key.ttft_p90_ms.zip(e.key.ttft_p50_ms);
     let is_wide = spread.is_some_and(|(p90, p50)| p90 > WIDE * p50);
     let why = match dependent(e.key.ttft_lag1).filter(|_| is_wide) {
@@ -144,9 +143,7 @@ pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
              rest on far fewer independent requests than were measured"
         ),
         None if is_over => "the queue grows, so tails depend on how long the run was".to_owned(),
-        None if is_moving => {
-            "the run was not steady, so its tail is that of no one state".to_owned()
-        }
+        None if is_moving => "the run was not steady, so its tail mixes several states".to_owned(),
         None => return None,
     };
     let message = format!("tail interval unreliable: queueing; {why}");
@@ -171,19 +168,19 @@ pub(super) fn connect_in_ttft(e: &Evidence<'_>) -> Option<Caveat> {
     let is_large = share >= 0.1 && p50 >= 0.1 * ttft;
     let severity = if is_large && !is_meant { Severity::Warn } else { Severity::Info };
     let message = format!(
-        "{:.1} % of the measured requests opened a connection first, for {p50:.1} ms at the median: \
-         that is part of their TTFT (median {ttft:.1} ms)",
+        "{:.1} % of the measured requests opened a connection first, which took {p50:.1} ms at \
+         the median: that time is part of their TTFT (median {ttft:.1} ms)",
         share * 100.0
     );
     let advice = if is_meant {
-        "asked for by --connections per-request; --connections reuse leaves it out"
+        "--connections per-request causes this; --connections reuse avoids it"
     } else if e.plan.load.warmup.is_none() {
         "add a --warmup, so that connections are open when the window begins"
     } else if e.requests.reconnects > 0 {
         "the server closes idle connections: raise its keep-alive time"
     } else {
         "warm up with the full load (a longer --warmup), so that enough connections are open; \
-         `ttft_sent` leaves out what comes before the first byte sent"
+         `ttft_sent` counts from the first byte sent"
     };
     Some(Caveat::new(CaveatCode::ConnectInTtft, severity, message).advise(advice))
 }
@@ -193,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_depend_on_each_other_above_one_half() {
+    fn neighbors_depend_on_each_other_above_one_half() {
         assert_eq!(dependent(Some(0.51)), Some(0.51));
         assert_eq!([dependent(Some(0.5)), dependent(Some(-0.9)), dependent(None)], [None; 3]);
     }

@@ -3,7 +3,7 @@
 //! Requests of one minute wait in one queue and are not independent, so they are not what is
 //! compared. Each minute is cut into blocks, and the medians of blocks (of token rates, the rates)
 //! are compared between minutes by their ranks: Kruskal and Wallis' H, divided by what the
-//! correlation of neighbouring blocks inside a minute adds to it.
+//! correlation of neighbooring blocks inside a minute adds to it.
 
 use goodput_model::{
     Caveat, CaveatCode, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Severity,
@@ -171,7 +171,7 @@ fn differ(blocks: &[Option<f64>]) -> bool {
         minute.iter().flatten().map(|rank| (rank - centre).powi(2)).sum()
     };
     let total = squares(&ranks, middle);
-    let (mut between, mut within, mut neighbours, mut minutes) = (0.0, 0.0, 0.0, 0.0);
+    let (mut between, mut within, mut neighbors, mut minutes) = (0.0, 0.0, 0.0, 0.0);
     for minute in ranks.chunks(BLOCKS) {
         let count = minute.iter().flatten().count() as f64;
         if count == 0.0 {
@@ -182,25 +182,25 @@ fn differ(blocks: &[Option<f64>]) -> bool {
         between += count * (mean - middle).powi(2);
         within += squares(minute, mean);
         let pairs = minute.windows(2).filter_map(|pair| pair[0].zip(pair[1]));
-        neighbours += pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
+        neighbors += pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
     }
     if minutes < 2.0 || total <= 0.0 {
         return false;
     }
     // Ties are in the total, so this is H with their correction.
     let h = (n - 1.0) * between / total;
-    h / inflation(neighbours, within) > chi_squared_limit(minutes - 1.0)
+    h / inflation(neighbors, within) > chi_squared_limit(minutes - 1.0)
 }
 
 /// By how much the mean of a minute's blocks varies more than that of independent ones. The
-/// correlation of neighbours is estimated inside minutes, less the bias of twelve values around
+/// correlation of neighboors is estimated inside minutes, less the bias of twelve values around
 /// their own mean.
-fn inflation(neighbours: f64, within: f64) -> f64 {
+fn inflation(neighbors: f64, within: f64) -> f64 {
     if within <= 0.0 {
         return 1.0;
     }
     let n = BLOCKS as f64;
-    let correlation = (neighbours / within + 1.0 / n) / (1.0 - 3.0 / n);
+    let correlation = (neighbors / within + 1.0 / n) / (1.0 - 3.0 / n);
     let correlation = correlation.clamp(0.0, 0.95);
     (1.0 + correlation) / (1.0 - correlation)
 }
@@ -237,8 +237,8 @@ pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
          the slowest, and {:.1} {unit} in minute {}, the fastest",
         slowest.1, slowest.0, fastest.1, fastest.0
     );
-    let advice = "read the breakdown by minute; see what happened at the server then, or \
-                  warm it up for longer if the first minutes are the odd ones";
+    let advice = "read the breakdown by minute; check what happened at the server then, or warm \
+                  it up longer if the first minutes differ";
     Some(Caveat::new(CaveatCode::MinutesDiffer, severity, message).advise(advice))
 }
 
@@ -265,7 +265,7 @@ mod tests {
 
     /// Without correlation the inflation is one; blocks that all lie together are one value.
     #[test]
-    fn correlation_of_neighbours_weakens_the_evidence() {
+    fn correlation_of_neighbors_weakens_the_evidence() {
         assert_eq!(inflation(0.0, 0.0), 1.0);
         // The mean of a correlation of twelve independent values is minus a twelfth.
         assert!((inflation(-1.0, 12.0) - 1.0).abs() < 1e-12);

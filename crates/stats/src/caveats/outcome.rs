@@ -22,12 +22,13 @@ pub(super) fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
         ),
         (n, 0) if e.run.gave_up() && e.requests.cut_off() == n => {
             let message =
-                format!("none of {n} measured answers had ended when the point was given up");
+                format!("none of {n} measured requests had ended when the point was given up");
             return Some(Caveat::new(CaveatCode::NothingMeasured, Severity::Warn, message));
         }
         (n, 0) => (
             format!("all {n} measured requests failed"),
-            "see the error classes; `goodput run --num-requests 1` asks once".to_owned(),
+            "check the error classes; `goodput run --num-requests 1` sends a single request"
+                .to_owned(),
         ),
         _ => return None,
     };
@@ -40,7 +41,7 @@ pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.load.delivered_share? + unsent as f64 / e.requests.scheduled.max(1) as f64;
     (share < 0.99 && e.run.is_complete()).then(|| {
         let severity = if share < 0.95 { Severity::Void } else { Severity::Warn };
-        let message = format!("only {:.1} % of the due requests were sent", share * 100.0);
+        let message = format!("only {:.1} % of the scheduled requests were sent", share * 100.0);
         Caveat::new(CaveatCode::NotDelivered, severity, message).advise(advice::more_room(e))
     })
 }
@@ -49,16 +50,16 @@ pub(super) fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
     let (message, advice) = match (e.run.lost_records, e.run.unwritten_records, e.run.log_damaged) {
         (0, 0, false) => return None,
         (0, 0, true) => (
-            "the log ends in a damaged frame; what follows it is lost".to_owned(),
+            "the request log ends in a damaged frame; records after it are lost".to_owned(),
             "copy the run folder again, or run again",
         ),
         (0, n, _) => (
-            format!("the disk refused {n} records: they are in this report, not on disk"),
-            "make room, or name a folder on another disk with --out",
+            format!("{n} records could not be written: they are in this report but not on disk"),
+            "free disk space, or choose a folder on another disk with --out",
         ),
         (n, _, _) => (
             format!("{n} requests were measured but could not be recorded (disk full or slow)"),
-            "name a folder on a faster disk with --out",
+            "choose a folder on a faster disk with --out",
         ),
     };
     // Of a run that was killed the last frame is damaged by nature.
@@ -79,8 +80,8 @@ pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {
     }
     (share > 0.01).then(|| {
         let message = format!(
-            "{failed} of {scheduled} requests failed ({:.1} %); the latencies speak of the rest, and of \
-             those that ran into a time limit",
+            "{failed} of {scheduled} requests failed ({:.1} %); latencies describe only the \
+             others and those that timed out",
             share * 100.0
         );
         let severity = if share > 0.5 { Severity::Void } else { Severity::Warn };
@@ -105,9 +106,9 @@ fn about_failures(e: &Evidence<'_>, share: f64) -> String {
             format!("the server refuses load: {}", advice::less_load(e))
         }
         class if class.starts_with("http_4") => {
-            "the server refuses these requests: see its message under Errors".to_owned()
+            "the server rejects these requests: read its message under Errors".to_owned()
         }
-        _ => format!("most are `{class}`: see the server's log"),
+        _ => format!("most are `{class}`: check the server's log"),
     };
     if share > 0.1 {
         format!("do not compare these latencies; {cause}, and run again")
@@ -130,12 +131,12 @@ fn died(e: &Evidence<'_>) -> Option<Caveat> {
     let chance = usual.powi(i32::try_from(after).unwrap_or(i32::MAX));
     (after > 0 && chance < CHANCE).then(|| {
         let message = format!(
-            "the server stopped answering: the last good answer ended at {:.1} s, and all {after} \
-             requests that were due in the {:.1} s from there to the end of the window failed",
+            "the server stopped answering: the last completed request ended at {:.1} s, and all \
+             {after} requests scheduled in the {:.1} s from then to the end of the window failed",
             last.as_secs(),
             (e.window.end - last).as_secs()
         );
-        let advice = "see the server's log at that instant, restart it and run again";
+        let advice = "check the server's log at that instant, restart it, and run again";
         Caveat::new(CaveatCode::Errors, Severity::Void, message).advise(advice)
     })
 }
@@ -144,10 +145,10 @@ pub(super) fn capped(e: &Evidence<'_>) -> Option<Caveat> {
     let cap = e.load.max_concurrency.filter(|_| e.load.delayed > 0)?;
     let share = e.load.delayed as f64 / e.requests.scheduled.max(1) as f64 * 100.0;
     let message = format!(
-        "the cap of {cap} held back {} requests ({share:.1} %): this is not an open loop",
+        "the cap of {cap} delayed {} requests ({share:.1} %): this is not an open loop",
         e.load.delayed
     );
-    let advice = format!("leave out --max-concurrency, or {}", advice::less_load(e));
+    let advice = format!("remove --max-concurrency, or {}", advice::less_load(e));
     Some(Caveat::new(CaveatCode::Capped, Severity::Info, message).advise(advice))
 }
 
@@ -158,13 +159,13 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
         RunState::Complete => {
             let message = match e.run.ended_by {
                 Some(EndedBy::Hopeless) => format!(
-                    "ended early: hopeless; the point could not keep the SLO any more, and the {} \
-                     requests under way were given up and count as missed",
+                    "ended early: hopeless; the load could no longer meet the SLO, and the {} \
+                     requests in flight were canceled and count as missed",
                     e.requests.cut_off()
                 ),
                 Some(EndedBy::Decided) => format!(
-                    "ended early: decided; {} measured requests made it clear enough whether the SLO \
-                     is kept",
+                    "ended early: decided; {} measured requests were enough to tell whether the \
+                     SLO is met",
                     e.requests.scheduled
                 ),
                 Some(EndedBy::Plan | EndedBy::Until | EndedBy::User) | None => return None,
@@ -186,9 +187,9 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
             Some(caveat(severity, message).advise("let it run to its end"))
         }
         RunState::Unfinished => {
-            let message = "the run was killed or is still going: requests under way are not in the \
-                           record, and those are the slow ones";
-            let advice = "wait for its end; stop it with Ctrl-C rather than kill it";
+            let message = "the run was killed or is still running: requests in flight are not in \
+                           the log, and those are the slow ones";
+            let advice = "wait for it to finish; stop a run with Ctrl-C instead of killing it";
             Some(caveat(Severity::Warn, message.to_owned()).advise(advice))
         }
     }

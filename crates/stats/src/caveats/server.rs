@@ -74,9 +74,11 @@ fn shared(e: &Evidence<'_>) -> Option<Caveat> {
         let message = format!("{message}: answers that were cut can explain it");
         Caveat::new(CaveatCode::ServerShared, Severity::Info, message)
     } else {
-        let message = format!("{message}: others use it");
-        Caveat::new(CaveatCode::ServerShared, Severity::Warn, message)
-            .advise("measure a server that nobody else uses, or read its figures as those of all")
+        let message = format!("{message}: other clients use it");
+        Caveat::new(CaveatCode::ServerShared, Severity::Warn, message).advise(
+            "measure a server without other clients, or read its figures as those of all \
+                     clients together",
+        )
     })
 }
 
@@ -85,11 +87,11 @@ fn counts_differ(e: &Evidence<'_>) -> Option<Caveat> {
     (tokens.difference > (MORE_BY_CLIENT * tokens.server).max(1.0)).then(|| {
         let message = format!(
             "the client counts {:.0} output tokens, the server only {:.0}: its metrics do not \
-             speak of all of this load",
+             cover all of this load",
             tokens.client, tokens.server
         );
         Caveat::new(CaveatCode::ServerCountsDiffer, Severity::Warn, message)
-            .advise("name the pages of all replicas with --metrics-url, once for each")
+            .advise("pass the metrics page of every replica with --metrics-url")
     })
 }
 
@@ -99,28 +101,28 @@ fn restarted(e: &Evidence<'_>) -> Option<Caveat> {
     let more = marks(server, "restart").count() - 1;
     let more = if more > 0 { format!(", and {more} times after that") } else { String::new() };
     let message = format!(
-        "the server began its totals anew at {:.1} s{more}: it was started again during the run, or \
-         another one answered",
+        "the server's counters restarted at {:.1} s{more}: the server was restarted during the \
+         run, or another one answered",
         first.start_s
     );
-    let advice = "see its log at that instant, and run again";
+    let advice = "check its log at that instant, and run again";
     Some(Caveat::new(CaveatCode::ServerRestarted, Severity::Warn, message).advise(advice))
 }
 
 fn several_servers(e: &Evidence<'_>) -> Option<Caveat> {
     let one = e.server?.endpoints.iter().find(|endpoint| endpoint.several_servers)?;
     let message = format!(
-        "several servers answer at {} in turn: levels are of one at a time, and totals and \
+        "several servers answer at {} in turn: gauges show one of them at a time, and totals and \
          distributions are left out",
         one.url
     );
-    let advice = "name the page of each with --metrics-url, past what balances the load";
+    let advice = "pass the page of each with --metrics-url, bypassing the load balancer";
     Some(Caveat::new(CaveatCode::SeveralServers, Severity::Warn, message).advise(advice))
 }
 
 fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
     let endpoints = &e.server?.endpoints;
-    // Nobody asked for a page, and there is none.
+    // An optional page that does not exist is not a loss.
     let is_asked =
         |one: &&EndpointSummary| one.answers > 0 || !e.plan.observe.metrics_urls.is_empty();
     let worst = |a: &&EndpointSummary, b: &&EndpointSummary| {
@@ -138,20 +140,17 @@ fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
         let share = one.failures as f64 / asked as f64 * 100.0;
         let reason = one.last_failure.as_deref().unwrap_or_default();
         lost.push(format!(
-            "{} of {asked} questions for the server's metrics had no answer ({share:.1} %), the \
-             last of them: {reason}",
+            "{} of {asked} scrapes of the server's metrics failed ({share:.1} %), the last one \
+             with: {reason}",
             one.failures
         ));
     }
     if one.longest_gap_s > gap {
-        lost.push(format!(
-            "for {:.1} s of the window nothing is known of the server",
-            one.longest_gap_s
-        ));
+        lost.push(format!("{:.1} s of the window have no scrape of the server", one.longest_gap_s));
     }
     if one.looks < 2 {
         lost.push(format!(
-            "looks at the server inside the window: {}; its rates and distributions take two",
+            "scrapes inside the window: {}; rates and distributions need two",
             one.looks
         ));
     }
@@ -167,8 +166,8 @@ fn preemptions(e: &Evidence<'_>) -> Option<Caveat> {
     (total > 0.0).then(|| {
         let severity = if share > PREEMPTED { Severity::Warn } else { Severity::Info };
         let message = format!(
-            "requests that had to leave the server's batch in the window: {total:.0} ({:.1} % of the \
-             measured ones); their prompts are computed again",
+            "preempted requests in the window: {total:.0} ({:.1} % of the measured ones); the \
+             server computes their prompts again",
             share * 100.0
         );
         let advice = format!("give the KV cache more memory, or {}", advice::less_load(e));
@@ -186,8 +185,8 @@ fn kv_pressure(e: &Evidence<'_>) -> Option<Caveat> {
     let highest = inside.clone().map(|mark| mark.value).max_by(f64::total_cmp)?;
     let first = inside.map(|mark| mark.start_s).next().filter(|_| lasted)?;
     let message = format!(
-        "the server's KV cache was up to {:.0} % full: from {:.0} % on, which it reached at {first:.1} \
-         s, the next request may have to wait for room",
+        "the server's KV cache was up to {:.0} % full: above {:.0} %, which it reached at \
+         {first:.1} s, new requests may wait for space",
         highest * 100.0,
         KV_FULL * 100.0
     );
@@ -199,8 +198,8 @@ fn queue_at_limit(e: &Evidence<'_>) -> Option<Caveat> {
     let (limit, share) = (queue.batch_limit?, queue.held_up_share?);
     (share > AT_LIMIT).then(|| {
         let message = format!(
-            "the server's batch was at its limit of {limit:.0} requests in {:.0} % of the looks, \
-             with up to {:.0} waiting: more load only waits longer",
+            "the server's batch was at its limit of {limit:.0} requests in {:.0} % of the \
+             scrapes, with up to {:.0} waiting: more load only waits longer",
             share * 100.0,
             queue.waiting_max
         );
@@ -218,8 +217,9 @@ fn gateway_time(e: &Evidence<'_>) -> Option<Caveat> {
     let share = ttft.share?;
     (share > ON_THE_WAY && ttft.difference > ON_THE_WAY_MS).then(|| {
         let message = format!(
-            "TTFT is {:.1} ms on average for the client and {:.1} ms for the server: {:.1} ms lie \
-             outside what the server counts: network, gateway, reading and tokenising the prompt",
+            "TTFT is {:.1} ms on average for the client and {:.1} ms for the server: {:.1} ms are \
+             spent outside the server's own measurement: network, gateway, reading and tokenizing \
+             the prompt",
             ttft.client, ttft.server, ttft.difference
         );
         Caveat::new(CaveatCode::GatewayTime, Severity::Info, message)

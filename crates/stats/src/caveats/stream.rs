@@ -18,20 +18,20 @@ const MOSTLY_COALESCED: f64 = 0.5;
 pub(super) fn not_streamed(e: &Evidence<'_>) -> Option<Caveat> {
     e.requests.is_partly_whole().then(|| {
         let message = format!(
-            "streaming was asked for, and {} of {} answers came in one piece: when their tokens were \
-             made is not known, so TTFT, TPOT and ITL say nothing about the server",
+            "{} of {} answers came in one piece although streaming was requested: TTFT, TPOT, and \
+             ITL say nothing about the server",
             e.requests.whole, e.requests.ok
         );
-        let advice = "see that the server honors `stream: true` and that no gateway or proxy before it \
-                      buffers answers; --no-stream measures E2E alone";
+        let advice = "check that the server honors `stream: true` and that no gateway or proxy in \
+                      front of it buffers answers; --no-stream measures E2E only";
         Caveat::new(CaveatCode::NotStreamed, Severity::Warn, message).advise(advice)
     })
 }
 
 pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
-        let message = "the server did not report token usage for every answer: tokens are counted \
-                       as chunks, which may hold several";
+        let message = "the server did not report token usage for every answer: chunks are counted \
+                       as tokens, and one chunk may hold several";
         let advice = if e.plan.target.usage {
             "count them with the model's own tokenizer: --tokenizer, or --count-with"
         } else {
@@ -45,8 +45,7 @@ pub(super) fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
     let uncounted = e.tokens.uncounted;
     (uncounted > 0).then(|| {
         let message = format!(
-            "{uncounted} good answers came without a count of their tokens: token figures leave \
-             them out"
+            "{uncounted} completed requests have no token count: token figures leave them out"
         );
         Caveat::new(CaveatCode::TokensUncounted, Severity::Warn, message)
             .advise("count them with --tokenizer")
@@ -59,26 +58,26 @@ pub(super) fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
     let ratio = shown / e.tokens.chunks.max(1) as f64;
     (e.tokens.chunks > 0 && ratio > 1.2).then(|| {
         let message = format!(
-            "chunks hold {ratio:.1} tokens on average: ITL is the gap between chunks, TPOT the time \
-             per token"
+            "chunks hold {ratio:.1} tokens on average: ITL is the time between chunks, TPOT the \
+             time per token"
         );
         Caveat::new(CaveatCode::SeveralTokensAChunk, Severity::Info, message)
             .advise("compare TPOT, or ITL/token, rather than ITL")
     })
 }
 
-/// Chunks that came in one read are no time apart.
+/// Chunks that came in one read have no time between them.
 pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.tokens.coalesced_chunks as f64 / e.tokens.chunks.max(1) as f64;
-    // Of answers that somebody held back to the end that is said already.
+    // For answers held back to the end, another caveat says it.
     let is_held_back = e.requests.is_partly_whole();
     (share > COALESCED && e.plan.target.stream && !is_held_back).then(|| {
         let is_most = share > MOSTLY_COALESCED;
         let severity = if is_most { Severity::Warn } else { Severity::Info };
         let itl = e.key.itl_p50_ms.map_or(String::new(), |itl| format!(" (p50 {itl:.2} ms)"));
         let message = format!(
-            "{:.0} % of the chunks came together with others in one read, and gaps of zero between \
-             them are no speed: ITL{itl} says how chunks were grouped, not how fast tokens are made",
+            "{:.0} % of the chunks arrived in the same read as another: ITL{itl} shows how chunks \
+             were grouped, not how fast tokens are generated",
             share * 100.0
         );
         let advice = "judge by TPOT; likely causes are a proxy that buffers, a server that sends \
@@ -128,12 +127,12 @@ pub(super) fn token_counts_impossible(e: &Evidence<'_>) -> Option<Caveat> {
     let found = e.tally.overstated;
     let (stated, asked) = found.first?;
     let message = format!(
-        "for {} of {} answers the server states more tokens than were asked for and than the answer \
-         can hold ({stated} where {asked} were asked for): nothing that is counted in tokens holds",
+        "for {} of {} answers the server reports more tokens than were requested and than the \
+         answer can hold ({stated} instead of {asked}): no figure that counts tokens is right",
         found.answers, e.requests.ok
     );
-    let advice = "count them with the model's own tokenizer (--tokenizer), or as chunks (--no-usage), \
-                  and see why the server's `usage` is wrong";
+    let advice = "count them with the model's own tokenizer (--tokenizer), or as chunks \
+                  (--no-usage), and find out why the server's `usage` is wrong";
     Some(Caveat::new(CaveatCode::TokenCountsImpossible, Severity::Void, message).advise(advice))
 }
 
@@ -148,19 +147,19 @@ pub(super) fn token_counts_disagree(e: &Evidence<'_>) -> Option<Caveat> {
     (excess > COUNT_TOLERANCE + 1e-9).then(|| {
         // Another unit on purpose is not a contradiction.
         let workload = &e.plan.workload;
-        let is_foreign =
-            workload.count_with.is_some() && workload.count_with != workload.tokenizer;
+        let is_foreign = workload.count_with.is_some() && workload.count_with != workload.tokenizer;
         let severity = if is_foreign { Severity::Info } else { Severity::Warn };
         let message = format!(
-            "the server counts other tokens than `{}`: that counts {ratio:.3} times as many in the \
-             same {} answers",
+            "the server and the tokenizer `{}` count differently: the tokenizer counts {ratio:.3} \
+             times as many in the same {} answers",
             recount.tokenizer, recount.n
         );
         let advice = if is_foreign {
-            "tokens per second of this server and recounted ones are two units; compare like with like"
+            "this server's tokens per second and recounted ones are different units; compare like \
+             with like"
         } else {
-            "give the tokenizer of this very model with --tokenizer, and see whether the server \
-             counts hidden tokens (reasoning, tools)"
+            "pass this model's tokenizer with --tokenizer, and check whether the server counts \
+             hidden tokens (reasoning, tools)"
         };
         Caveat::new(CaveatCode::TokenCountsDisagree, severity, message).advise(advice)
     })

@@ -13,7 +13,7 @@ const LENGTH_TOLERANCE: f64 = 0.02;
 const FAR: f64 = 2.0;
 /// Shares of cached tokens may differ by so much.
 const CACHE_TOLERANCE: f64 = 0.05;
-/// Hits that nobody asked for matter above this.
+/// Unplanned cache hits matter above this share.
 const ACCIDENTAL_HITS: f64 = 0.01;
 /// Medians further apart than this are two distributions.
 const APART: f64 = 3.0;
@@ -38,19 +38,21 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
     let check = e.figures.lengths.output.filter(is_off)?;
     (e.plan.workload.output == OutputLength::Exact).then(|| {
         let message = format!(
-            "answers are not as long as asked: {:.1} tokens on average for {:.1}, {} of them exact",
+            "answers do not have the requested length: {:.1} tokens on average instead of {:.1}, \
+             {} of them exact",
             check.actual_mean,
             check.planned_mean,
             percent(check.exact_share)
         );
-        let advice = "the server ignores max_tokens, min_tokens or ignore_eos, or something else ends \
-                      its answers (a constraint, a stop word, the model's context): add what it \
-                      takes with --extra-body, or let answers end with --output-length limit";
+        let advice = "the server ignores max_tokens, min_tokens, or ignore_eos, or something else \
+                      ends its answers (a constraint, a stop word, the model's context): add the \
+                      parameters it needs with --extra-body, or let answers end on their own with \
+                      --output-length limit";
         Caveat::new(CaveatCode::OutputLength, Severity::Warn, message).advise(advice)
     })
 }
 
-/// Somebody counted our words before the run, and the server counts otherwise; or nobody did, and the
+/// Either a tokenizer calibrated the words before the run and the server counts differently, or the
 /// estimate is far off.
 pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
     let calibration = e.plan.workload.calibration.as_ref();
@@ -60,15 +62,16 @@ pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
     let is_far = check.ratio.is_some_and(|ratio| !(1.0 / FAR..=FAR).contains(&ratio));
     (counted.is_some() || is_far).then(|| {
         let by = match counted {
-            Some(source) => format!("though counted by {}", source.name()),
-            None => "by an estimate of ours".to_owned(),
+            Some(source) => format!("although counted by {}", source.name()),
+            None => "estimated without the model's tokenizer".to_owned(),
         };
         let message = format!(
-            "prompts are not as long as planned: {:.1} tokens on average for {:.1}, {by}",
+            "prompts do not have the planned length: {:.1} tokens on average instead of {:.1}, \
+             {by}",
             check.actual_mean, check.planned_mean,
         );
-        let advice = "give the tokenizer of this very model with --tokenizer, and see that the \
-                      server's chat template is the one that was calibrated";
+        let advice = "pass this model's tokenizer with --tokenizer, and check that the server's \
+                      chat template is the one that was calibrated";
         Caveat::new(CaveatCode::InputLength, Severity::Warn, message).advise(advice)
     })
 }
@@ -83,20 +86,21 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
     exceeds((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
         let advice = if observed > requested {
             format!(
-                "it holds prompts of an earlier run: use another --seed than {}, or empty it",
+                "the cache holds prompts of an earlier run: use a --seed other than {}, or clear \
+                 the cache",
                 e.plan.load.seed
             )
         } else if e.plan.load.warmup.is_none() {
             "the cache is off, too small, or was not warm yet: add a --warmup".to_owned()
         } else {
-            "the cache is off or too small: see the server's settings".to_owned()
+            "the cache is off or too small: check the server's settings".to_owned()
         };
         let message = format!(
             "{} of the prompt tokens could have come from the cache, {} did",
             percent(requested),
             percent(observed)
         );
-        // Turns may come from the cache, but nobody asked for that.
+        // Turns may come from the cache, but the plan does not say so.
         let is_shaped = |class: &ClassPlan| {
             class.prefix.is_some() || matches!(class.source, SourcePlan::Trace(_))
         };
@@ -131,12 +135,12 @@ pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
     // Prompts of a file may well begin alike.
     let severity = if classes.iter().all(is_ours) { Severity::Warn } else { Severity::Info };
     let message = format!(
-        "{} of the prompt tokens came from the server's cache though nothing shared was asked for: \
-         prompts of an earlier run, or prompts that begin alike",
+        "{} of the prompt tokens came from the server's cache although the workload shares none: \
+         the cache holds prompts of an earlier run, or prompts begin alike",
         percent(observed)
     );
     let advice = format!(
-        "use another --seed than {} or empty the cache, or say what it shall hold with --cache",
+        "use a --seed other than {} or clear the cache, or plan for cache hits with --cache",
         e.plan.load.seed
     );
     Some(Caveat::new(CaveatCode::CacheUnplanned, severity, message).advise(advice))
@@ -148,8 +152,8 @@ pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
     let is_asked = is_stated || e.plan.workload.classes.iter().any(|class| class.prefix.is_some());
     let is_seen = cache.is_some_and(|cache| cache.observed.is_some());
     (is_asked && !is_seen && e.requests.ok > 0).then(|| {
-        let message = "a share of cached prompt tokens was asked for, but the server does not report \
-                       any: whether its cache did so is not known";
+        let message = "the workload plans for cached prompt tokens, but the server does not \
+                       report any: whether its cache served them is unknown";
         let advice = "start vLLM with --enable-prompt-tokens-details, SGLang with \
                       --enable-cache-report";
         Caveat::new(CaveatCode::CacheUnseen, Severity::Info, message).advise(advice)
@@ -166,12 +170,12 @@ pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
     let valid = worst.valid_share.filter(|share| *share < 0.99)?;
     let severity = if valid < 0.9 { Severity::Warn } else { Severity::Info };
     let message = format!(
-        "only {} of {} answers under a {kind} constraint keep it",
+        "only {} of {} answers under a {kind} constraint satisfy it",
         percent(valid),
         worst.checked
     );
-    let advice = "they are cut by max_tokens, or the server does not know this way to ask for a \
-                  constraint: allow longer answers, or see what its API takes";
+    let advice = "max_tokens cuts them, or the server does not support this way to request a \
+                  constraint: allow longer answers, or check which form its API takes";
     Some(Caveat::new(CaveatCode::StructuredInvalid, severity, message).advise(advice))
 }
 
@@ -212,11 +216,13 @@ pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
     let cut = e.run.cut_requests;
     (cut > 0).then(|| {
         let message = format!(
-            "{cut} requests of sessions under way were not sent any more, because a request before \
-             them failed or the run ended: later turns are rarer here than in the workload"
+            "{cut} requests of unfinished sessions were not sent, because an earlier request \
+             failed or the run ended: later turns are rarer here than in the workload"
         );
         let seconds = 2.0 * e.window.seconds();
-        Caveat::new(CaveatCode::SessionsCut, Severity::Info, message)
-            .advise(format!("a longer run weighs them right: {}", advice::lasting(e, seconds)))
+        Caveat::new(CaveatCode::SessionsCut, Severity::Info, message).advise(format!(
+            "a longer run gives them their full weight: {}",
+            advice::lasting(e, seconds)
+        ))
     })
 }

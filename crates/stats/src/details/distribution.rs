@@ -57,7 +57,7 @@ pub(super) fn of_counts(counts: &Counts, plan: &Plan) -> Distribution {
 /// Bins for each decade, from fine to coarse.
 const PER_DECADE: [u32; 8] = [200, 100, 50, 20, 10, 5, 2, 1];
 
-/// As many bins as so many values can fill (Rice's rule), and a chart can show.
+/// As many bins as this many values can fill (Rice's rule), and a chart can show.
 fn most_bins(n: u64) -> usize {
     ((2.0 * (n as f64).cbrt()) as usize).clamp(10, 60)
 }

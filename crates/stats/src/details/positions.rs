@@ -9,7 +9,7 @@ use crate::request::Gap;
 /// Bins of gaps are one part in 64 wide.
 const WIDTH: u32 = 6;
 
-/// Up to here every place is kept by itself, and beyond it so many bands for each doubling.
+/// Up to here every place is kept by itself, and beyond it this many bands for each doubling.
 const EACH: u32 = 7;
 
 /// No more places are told apart: a server may claim anything.
@@ -40,7 +40,7 @@ impl Positions {
         self.0.entry(band(gap.place)).or_insert_with(|| Counts::new(WIDTH)).add(us);
     }
 
-    /// Neighbours together, until there are few enough to draw, and each has enough gaps to say
+    /// Neighboors together, until there are few enough to draw, and each has enough gaps to say
     /// something: few answers are very long.
     pub(super) fn finish(self) -> Vec<PositionBand> {
         let Some(last) = self.0.keys().next_back().copied() else { return Vec::new() };

@@ -58,7 +58,7 @@ fn place(edges: &[Edge], seen: Seen) -> u16 {
     let place = match seen {
         Seen::Value(value) => edges.partition_point(|edge| !keeps(edge, value)),
         Seen::Beyond => edges.len(),
-        // Where a term says nothing about an answer that ended well, it is kept.
+        // Where a term says nothing about a completed request, it is met.
         Seen::FailedAfter(_) | Seen::Nothing => 0,
     };
     u16::try_from(place).unwrap_or(u16::MAX)
@@ -125,7 +125,7 @@ impl Grid {
         }
     }
 
-    /// Empty where answers came in one piece: nobody knows what limits on tokens they keep.
+    /// Empty where answers came in one piece: which token limits they meet is unknown.
     pub(super) fn finish(mut self, summary: &Summary) -> SloGrid {
         if !self.stream {
             return SloGrid::default();

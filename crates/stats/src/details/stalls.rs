@@ -15,7 +15,7 @@ const SHORTEST_US: u32 = 100_000;
 /// A stall is this many times the median gap.
 const TIMES: u64 = 10;
 
-/// So many are drawn.
+/// This many are drawn.
 const MOST: usize = 200;
 
 /// What may turn out to be stalls, once the median is known.

@@ -190,7 +190,7 @@ fn places_are_those_of_tokens() {
 #[test]
 fn the_course_of_the_run_is_that_of_its_requests() {
     let plan = plan(Some(90), None, NO_WARMUP);
-    // One a second for 90 s, each under way for 300 ms: 100 to the first of three tokens.
+    // One a second for 90 s, each in flight for 300 ms: 100 to the first of three tokens.
     let mut records: Vec<RequestRecord> =
         (0..90).map(|k| answered(k, k as f64 * 1e3, 100.0, &[100.0, 100.0])).collect();
     records[10] = fail(records[10].clone(), ErrorClass::Http(500));
@@ -236,7 +236,7 @@ fn a_stall_of_the_client_leaves_out_what_the_summary_leaves_out() {
 fn good(grid: &SloGrid, ttft: f64, tpot: f64) -> (u64, u64) {
     let place = |edges: &[f64], limit: f64| {
         let at = edges.iter().position(|edge| *edge == limit);
-        at.unwrap_or_else(|| panic!("{limit} is no edge")) as u16
+        at.unwrap_or_else(|| panic!("{limit} is not an edge")) as u16
     };
     let (ttft, tpot) = (place(&grid.ttft_ms, ttft), place(&grid.tpot_ms, tpot));
     let inside = grid.cells.iter().filter(|cell| cell.0 <= ttft && cell.1 <= tpot);

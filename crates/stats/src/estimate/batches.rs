@@ -88,7 +88,7 @@ impl Effective {
         Self { n: self.n.min((n as f64 / factor.max(1.0)).max(1.0)), ..self }
     }
 
-    /// So many independent values have as wide an interval: what they are worth is an estimate
+    /// This many independent values have as wide an interval: what they are worth is an estimate
     /// itself, and t is wider than the normal distribution.
     pub(crate) fn deflated(self) -> f64 {
         let narrow = |degrees| normal_quantile(1.0 - TAIL) / student_quantile(1.0 - TAIL, degrees);

@@ -10,18 +10,18 @@ use goodput_model::Nanos;
 
 use super::{Inflation, SLICES};
 
-/// So many standard errors the ranks of slow requests must lie apart.
+/// This many standard errors the ranks of slow requests must lie apart.
 const ERRORS: f64 = 4.0;
-/// A full server's first tokens take so many times as long as the others'. Servers that batch are slower
+/// On a full server, first tokens take this many times as long as the others. Servers that batch are slower
 /// with every request in flight, but not by that much.
 const SLOWER: f64 = 1.5;
 /// The same where requests that find room are not slower the more are in flight.
 const SLIGHTLY_SLOWER: f64 = 1.15;
-/// So many standard errors make a slope among those.
+/// This many standard errors make a slope among those.
 const SLOPE: f64 = 3.0;
 /// Requests per second that were asked for and those that came differ by chance, not by more than this.
 const DRAWN: f64 = 1.25;
-/// Requests with room are alike from this factor on, and from so many of its standard errors.
+/// Requests with room are alike from this factor on, and from this many of its standard errors.
 const ALIKE: f64 = 1.25;
 const ERRORS_OF_LIKENESS: f64 = 2.0;
 /// Requests that must have come to a full server.
@@ -30,7 +30,7 @@ const FEWEST: usize = 5;
 const LEVELS: usize = 4;
 /// More requests would not make it clearer.
 const MOST: usize = 200_000;
-/// At the beginning of the window requests are in flight that are not among the measured ones: so many
+/// At the beginning of the window requests are in flight that are not among the measured ones: this many
 /// times what an answer takes is left out.
 const UNKNOWN: f64 = 2.0;
 
@@ -60,7 +60,7 @@ pub(crate) struct Contention {
 }
 
 impl Contention {
-    /// Of requests in order of time, of which so many per second were asked for; none where no requests
+    /// Of requests in order of time, of which this many per second were asked for; none where no requests
     /// wait for one another, or too few do.
     pub(crate) fn find(visits: &[Visit], offered_rps: Option<f64>) -> Option<Self> {
         let visits = &visits[..visits.len().min(MOST)];
@@ -96,7 +96,7 @@ impl Contention {
         self.rest_is_independent
     }
 
-    /// The share of requests that wait at a server with so many slots and so much to do (Erlang's C).
+    /// The share of requests that wait at a server with this many slots and so much to do (Erlang's C).
     pub(crate) fn waiting(self) -> f64 {
         if self.busy >= self.slots {
             return 1.0;
@@ -146,7 +146,7 @@ fn in_flight(visits: &[Visit]) -> Vec<usize> {
     let mut ended = 0;
     let at = |(index, visit): (usize, &Visit)| {
         ended += ends[ended..].iter().take_while(|end| **end <= visit.scheduled).count();
-        // An end before its own beginning is no end of another.
+        // An end before its own start does not free room for another.
         index.saturating_sub(ended)
     };
     visits.iter().enumerate().map(at).collect()
@@ -201,7 +201,7 @@ fn median(requests: &[(usize, f64)]) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Whether the requests that found room are no more alike than chance makes them: their TTFT, and the
+/// Whether the requests that found room are not more alike than by chance: their TTFT, and the
 /// slowest tenth of them.
 fn is_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
     let with_room = || in_flight.iter().zip(visits).filter(|(count, _)| **count < slots);

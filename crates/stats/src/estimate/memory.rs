@@ -9,16 +9,16 @@ use super::Contention;
 /// Slices of the window in which likeness is looked for: 32 to a batch.
 pub(crate) const SLICES: u16 = 640;
 
-/// So many times its own length a likeness is followed (Sokal).
+/// A correlation is summed over this many times its own length (Sokal).
 const FOLLOWED: f64 = 5.0;
-/// A likeness counts from so many of its standard errors above one, and from this factor on: of the
+/// A likeness counts from this many of its standard errors above one, and from this factor on: of the
 /// worst tenth, and of the values themselves, which few large ones decide.
 const ERRORS: f64 = 3.0;
 const LEAST_OF_TENTH: f64 = 1.5;
 const LEAST_OF_VALUES: f64 = 2.5;
 /// A tail that is this much more alike than the median is a queue's.
 const GROWS: f64 = 1.5;
-/// Values that spread less than this around their mean are no queue, however alike neighbors are.
+/// Values that spread less than this around their mean do not show a queue, however alike neighbors are.
 const SMALL: f64 = 0.1;
 /// With fewer independent waits than this a run is short for what it remembers, whatever its tail.
 const LONG: f64 = 100.0;
@@ -26,14 +26,14 @@ const LONG: f64 = 100.0;
 const CARRIED: f64 = 4.0;
 /// The same of what is expected from how full the server is.
 const EXPECTED: f64 = 2.0;
-/// By so many independent waits a run is too kind to the latency that a wait is a part of.
+/// By this many independent waits a run is too kind to the latency that a wait is a part of.
 const SHORT_OF_WHOLE: f64 = 300.0;
 
 /// With a smaller share of requests that wait for others, waits decide no figure.
 const FEW_WAIT: f64 = 0.02;
 /// The same of those that found the server full in this run: more are a spell of slow answers.
 const FEW_MET: f64 = 0.04;
-/// So many times a queue must have been able to come and go before its waits are known.
+/// A queue must have had time to build up and drain this many times before its waits are known.
 const PERIODS: f64 = 100.0;
 
 /// What a part of the distribution asks of a run whose requests are alike.
@@ -43,7 +43,7 @@ struct Part {
     up_to: f64,
     /// How much of the likeness it has.
     share: f64,
-    /// By so many independent waits a run is too kind to its own likeness.
+    /// By this many independent waits a run is too kind to its own likeness.
     short: f64,
     /// With fewer independent waits a run may just have met no queue.
     waits: f64,
@@ -192,7 +192,7 @@ impl Memory {
     }
 
     /// Whether the bad side of the interval of this quantile can be trusted from values that are worth
-    /// so many independent ones.
+    /// this many independent ones.
     pub(crate) fn trusts(self, q: f64, worth: f64) -> bool {
         let (factor, part) = self.at(q);
         let is_middle = q <= PARTS[0].up_to;

@@ -13,10 +13,10 @@ pub const DEFAULT_SIGMA: f64 = 0.5;
 /// Beyond this no plan goes.
 const MOST: f64 = 1e15;
 
-/// Beyond so many values the interval is that of a normal distribution.
+/// Beyond this many values the interval is that of a normal distribution.
 const EXACT: f64 = 1e6;
 
-/// Before a run: about so many independent requests bring the interval of this percentile to
+/// Before a run: about this many independent requests bring the interval of this percentile to
 /// ±`relative` in half of all runs, if latencies are log-normal with this `sigma`. At least as many as
 /// the figure needs to stand for itself. None for a percentile outside (0, 100) or a width that is not
 /// positive.
@@ -72,7 +72,7 @@ pub(crate) fn times(half: f64, skew: f64, wanted: f64) -> f64 {
     ((half + (half * half + 4.0 * skew * wanted).sqrt()) / (2.0 * wanted)).powi(2)
 }
 
-/// During or after a run: about so many requests like these `n` bring the interval of this
+/// During or after a run: about this many requests like these `n` bring the interval of this
 /// percentile to ±`relative`, by its farther end. Where there is no interval yet, as many as bring
 /// the first one. None for a percentile outside (0, 100), for a width
 /// that is not positive, or where more requests would not help: beyond the time limit.

@@ -14,7 +14,7 @@ pub(crate) fn normal_chance(value: f64) -> f64 {
     Normal::new(0.0, 1.0).map_or(f64::NAN, |normal| normal.cdf(value))
 }
 
-/// The quantile of Student's t with so many degrees of freedom; not a number outside (0, 1), or
+/// The quantile of Student's t with this many degrees of freedom; not a number outside (0, 1), or
 /// without any degree.
 pub fn student_quantile(probability: f64, degrees: u64) -> f64 {
     // The difference is below one in 10^6 from here on, and the inverse slows down.

@@ -68,7 +68,7 @@ fn early_stopping_as_in_the_method() {
     assert!((9900..9940).contains(&early_stopping_rank(10_000, 0.99).unwrap()));
 }
 
-/// What so many equal batches with these numbers beyond the quantile are worth.
+/// What this many equal batches with these numbers beyond the quantile are worth.
 fn worth(size: u64, beyond: &[u64]) -> Option<f64> {
     Effective::of(beyond.iter().map(|beyond| (size, *beyond))).map(|effective| effective.n)
 }
@@ -113,7 +113,7 @@ fn ranks_widen_as_values_are_worth_less() {
 }
 
 #[test]
-fn neighbours() {
+fn neighbors() {
     assert_eq!(lag1([1.0, -1.0, 1.0, -1.0].into_iter()), Some(-0.75));
     assert_eq!(lag1([5.0; 9].into_iter()), None);
     assert_eq!(lag1([1.0, 2.0].into_iter()), None);
@@ -144,7 +144,7 @@ fn time_to_confidence_before_a_run() {
     assert_eq!(requests_before(50.0, 1e-300, 0.5), Some(1_000_000_000_000_000));
 }
 
-/// So many are said to be needed, and half of all runs of so many know it: within ten points.
+/// This many are said to be needed, and half of all runs of this many know it: within ten points.
 #[test]
 fn what_is_forecast_is_reached_in_half_of_the_runs() {
     for (percent, relative) in [(95.0, 0.1), (50.0, 0.05), (90.0, 0.1)] {

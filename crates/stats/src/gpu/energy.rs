@@ -43,7 +43,7 @@ enum Course {
     Power(Points, f64),
 }
 
-/// So many usual times between looks may lie between two: over more, nobody looked.
+/// Two samples may lie this many usual intervals apart; a longer pause counts as unobserved.
 const MOST_GAPS: f64 = 5.0;
 
 impl Course {
@@ -110,7 +110,7 @@ fn watts(look: &GpuSample) -> Option<f64> {
 }
 
 /// The counter from its first look on. A look at which it had not moved says nothing: pages of
-/// exporters are made anew only every so many seconds.
+/// exporters are made anew only every this many seconds.
 fn counted(looks: &Looks<'_>) -> Points {
     let told = looks.0.iter().filter(|look| look.energy_j.is_some_and(f64::is_finite));
     let mut points = Points::new();
@@ -126,7 +126,7 @@ fn counted(looks: &Looks<'_>) -> Points {
         points.push((at, points.last().map_or(0.0, |last| last.1) + step));
         before = Some(look);
     }
-    // Of a counter that moves now and then, nobody knows how old its first value is.
+    // Of a counter that moves now and then, the age of its first value is unknown.
     if stood_still && !points.is_empty() {
         points.remove(0);
     }

@@ -62,7 +62,7 @@ impl Looks<'_> {
     }
 }
 
-/// Share of the looks at a GPU at work; where nobody tells whether it worked, it did. None where no
+/// Share of the looks at a GPU at work; where the source does not tell whether it worked, it did. None where no
 /// look tells what held it back.
 fn throttled(inside: &[&GpuSample]) -> Option<BTreeMap<String, f64>> {
     let is_busy = |look: &GpuSample| look.busy.is_none_or(|share| share > 0.0);

@@ -17,7 +17,7 @@ fn look(gpu: u32, at_s: f64) -> GpuSample {
     GpuSample { at: ms(at_s * 1e3), gpu, busy: Some(0.5), ..GpuSample::default() }
 }
 
-/// A counter at so many watts, looked at each second from 0.5 s on, that began long ago.
+/// A counter at this many watts, looked at each second from 0.5 s on, that began long ago.
 fn counter(gpu: u32, watts: f64) -> impl Iterator<Item = GpuSample> {
     (0..30).map(move |second| {
         let at = f64::from(second) + 0.5;
@@ -115,7 +115,7 @@ fn a_counter_that_starts_anew() {
     // With its power known nothing is lost; without, what it had not counted since the look at 4.5 s.
     near(energy(anew(Some(500.0)), window).joules, 5000.0);
     near(energy(anew(None), window).joules, 5000.0 - 250.0);
-    // A step back that is no new beginning must not count everything since the driver was loaded.
+    // A step back that is not a restart must not count everything since the driver was loaded.
     let back = counter(0, 500.0).enumerate().map(|(place, look)| GpuSample {
         energy_j: look.energy_j.map(|joules| if place == 7 { joules - 600.0 } else { joules }),
         ..look
@@ -199,7 +199,7 @@ fn parts_of_a_board_share_its_meter() {
     near(energy.joules, 8000.0);
     near(energy.joules_per.output_token.unwrap(), 8.0);
     assert_eq!(found.devices[1].energy_j, None);
-    // One on a board of its own, or on one that nobody names, is missing from the sum.
+    // One on a board of its own, or on an unnamed one, is missing from the sum.
     assert_eq!(parts(["GPU-0", "GPU-2", "GPU-1"]).energy, None);
     assert_eq!(parts(["", "", ""]).energy, None);
 }
@@ -282,7 +282,7 @@ fn levels_and_throttling_inside_the_window() {
     let throttled = device.throttled.as_ref().unwrap();
     let shares: Vec<_> = throttled.iter().map(|(word, share)| (&**word, *share)).collect();
     assert_eq!(shares, [("hw_slowdown", 0.25), ("power", 0.75)]);
-    // None held it back, and nobody told: two things.
+    // "Not throttled" and "unknown" are different.
     let throttled = |told: Option<Vec<String>>| {
         let looks = (1..9).map(|at| GpuSample { throttled: told.clone(), ..look(0, at.into()) });
         of(looks, window(1.5, 7.5)).devices[0].throttled.as_ref().map(BTreeMap::len)

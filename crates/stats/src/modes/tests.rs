@@ -91,12 +91,12 @@ fn exact_values() {
     assert_eq!(two_modes(&rare), None);
     assert_eq!(two_modes(&two[450..549]), None);
     assert_eq!(two_modes(&[]), None);
-    // What is not above zero or not finite is no latency.
+    // Values that are not above zero or not finite are not latencies.
     let odd: Vec<f64> = [vec![f64::NEG_INFINITY, 0.0], two, vec![f64::INFINITY, f64::NAN]].concat();
     assert_eq!(two_modes(&odd).unwrap().low_share, 0.5);
 }
 
-/// Gaps of 10 ms, some of which wait for an acknowledgement.
+/// Gaps of 10 ms, some of which wait for an acknowledgment.
 fn gaps(share: f64, wait: fn(&mut RandomStream) -> f64) -> Vec<f64> {
     sample(3, 5000, |s| {
         let is_late = s.unit() < share;
@@ -106,11 +106,11 @@ fn gaps(share: f64, wait: fn(&mut RandomStream) -> f64) -> Vec<f64> {
 }
 
 #[test]
-fn delayed_acknowledgements_show_at_40_ms() {
+fn delayed_acknowledgments_show_at_40_ms() {
     let share = delayed_ack_share(&gaps(0.05, |s| 40.0 + 3.0 * s.unit())).unwrap();
     assert!((share - 0.05).abs() < 0.01, "{share}");
     assert_eq!(delayed_ack_share(&gaps(0.005, |s| 40.0 + 3.0 * s.unit())), None);
-    // Sure, but less than three times as many as beside.
+    // Significant, but less than three times as many as around it.
     let slight = |s: &mut RandomStream| {
         let wait = if s.unit() < 0.17 { 40.0..43.0 } else { 20.0..80.0 };
         wait.start + (wait.end - wait.start) * s.unit()

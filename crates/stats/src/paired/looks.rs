@@ -4,7 +4,7 @@ use super::quadrature::gauss;
 use super::student::{beyond, normal_critical};
 
 /// The level for each of several looks so that all together are wrong with a chance of `alpha`
-/// (Pocock's constant for looks after so many blocks). Of one look it is `alpha` itself.
+/// (Pocock's constant for looks after this many blocks). Of one look it is `alpha` itself.
 ///
 /// Pocock's constant is one of normal variables, and a t of few blocks is more often led astray: its
 /// standard deviation changes from look to look too. Counting two blocks fewer at each look sets
@@ -21,7 +21,7 @@ pub fn nominal(looks: &[u32], alpha: f64) -> f64 {
     level(&information, alpha)
 }
 
-/// The level of each of so many tests, at each of several looks, so that all of their intervals hold
+/// The level of each of this many tests, at each of several looks, so that all of their intervals hold
 /// together with a chance of 1 − `alpha`, however they hang together.
 ///
 /// `alpha` is divided first, and looks take their part of what is left: the smaller α is, the less of
@@ -31,7 +31,7 @@ pub fn simultaneous(looks: &[u32], alpha: f64, tests: usize) -> f64 {
     stepped(looks, alpha, tests, 0)
 }
 
-/// The level at which the next of so many tests may be called different, where the surest ones,
+/// The level at which the next of this many tests may be called different, where the surest ones,
 /// `told` of them, are so already. Words by it are wrong with a chance of `alpha` at most, also where
 /// what lies inside a margin by its [`simultaneous`] interval is called equivalent.
 ///
@@ -62,7 +62,7 @@ pub(super) fn level(information: &[f64], alpha: f64) -> f64 {
 }
 
 /// Nodes that leave no structure between them: the density of a look is as fine as the step to its
-/// neighbour is short.
+/// neighboor is short.
 fn enough(information: &[f64], critical: f64) -> u32 {
     let ratios = information.windows(2).map(|pair| match pair {
         [before, after] => (after / (after - before)).sqrt(),

@@ -26,7 +26,7 @@ pub fn blocks_to_find(difference: f64, sd: f64, alpha: f64) -> u32 {
     fewest(|blocks| power(size / sd, blocks, alpha, &nodes) >= POWER)
 }
 
-/// Blocks after which the interval is no wider than this to either side; at most 10,000. All of
+/// Blocks after which the interval is at most this wide to either side; at most 10,000. All of
 /// them, not those still to come.
 pub fn blocks_to_narrow(half_width: f64, sd: f64, alpha: f64) -> u32 {
     if let Some(known) = without_spread(half_width, sd) {
@@ -54,7 +54,7 @@ fn fewest(holds: impl Fn(f64) -> bool) -> u32 {
     from
 }
 
-/// The chance that a t-test at this level finds a mean of so many standard deviations. Not a number
+/// The chance that a t-test at this level finds a mean of this many standard deviations. Not a number
 /// where one of them is none.
 pub(super) fn power(size: f64, blocks: f64, alpha: f64, nodes: &[(f64, f64)]) -> f64 {
     let (degrees, shift) = (blocks - 1.0, size * blocks.sqrt());

@@ -1,6 +1,6 @@
 //! Integrals of smooth functions.
 
-/// The nodes and weights of Gauss and Legendre on (0, 1): so many of them are exact for polynomials
+/// The nodes and weights of Gauss and Legendre on (0, 1): this many of them are exact for polynomials
 /// of a degree below twice their number.
 pub(super) fn gauss(nodes: u32) -> Vec<(f64, f64)> {
     let n = f64::from(nodes);

@@ -18,7 +18,7 @@ pub(super) struct Test {
 }
 
 /// The test of a mean with this standard error; none for an `alpha` outside (0, 1), or where the
-/// mean is no finite number.
+/// mean is not finite.
 pub(super) fn test(mean: f64, error: f64, degrees: f64, alpha: f64) -> Option<Test> {
     let is_meant = alpha > 0.0 && alpha < 1.0 && mean.is_finite() && error.is_finite();
     if !is_meant {

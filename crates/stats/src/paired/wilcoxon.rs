@@ -2,7 +2,7 @@
 
 use super::student::beyond;
 
-/// Up to so many differences the distribution is counted out.
+/// Up to this many differences the distribution is counted out.
 const EXACT: usize = 100;
 
 /// The chance of ranks so one-sided, were every sign as likely as the other. Zeros are left out,

@@ -6,7 +6,7 @@ use super::*;
 use crate::series::Medians;
 use crate::steady::tests::study::Scene;
 
-/// So many under way and so long a wait at each second, with a ripple of a percent.
+/// Requests in flight and waits at each second, with a ripple of a percent.
 fn series(bins: usize, in_flight: impl Fn(f64) -> f64, ttft: impl Fn(f64) -> f64) -> Series {
     let ripple = |i: usize| 1.0 + 0.01 * (i as f64 * 2.4).sin();
     let values = |f: &dyn Fn(f64) -> f64| -> Vec<f64> {
@@ -44,13 +44,13 @@ fn each_condition_is_needed() {
     let is_over = |series: &Series| judge(series).unwrap().over_saturated;
     let growing = || series(120, |t| 50.0 + 10.0 * t, |t| 100.0 + 100.0 * t);
     assert!(is_over(&growing()));
-    // Waits stay: more is under way because answers are longer.
+    // Waits stay the same: more requests are in flight because answers are longer.
     assert!(!is_over(&series(120, |t| 50.0 + 10.0 * t, |_| 100.0)));
     assert!(!is_over(&series(120, |_| 50.0, |t| 100.0 + 100.0 * t)));
     let mut balanced = growing();
     balanced.completions = vec![98; 120];
     assert!(!is_over(&balanced));
-    // Sure, but small: a twentieth of what is under way, or what chance brings and takes.
+    // Sure, but small: a twentieth of what is in flight, or what chance brings and takes.
     assert!(!is_over(&series(120, |t| 5000.0 + 2.0 * t, |t| 100.0 + 100.0 * t)));
     assert!(!is_over(&series(120, |t| 30.0 + 0.15 * t, |t| 100.0 + 100.0 * t)));
     assert!(is_over(&series(120, |t| 30.0 + 0.3 * t, |t| 100.0 + 100.0 * t)));

@@ -51,7 +51,7 @@ fn bins_of_a_second_or_a_sixtieth() {
 
 #[test]
 fn each_series_by_hand() {
-    // Under way 500..2500, 1000..1500 and 200..(beyond the end).
+    // In flight 500..2500, 1000..1500 and 200..(beyond the end).
     let records =
         [record(500, &[800, 1600, 2500]), record(1000, &[1100, 1500]), record(200, &[700, 61_000])];
     let series = tally(&records).over(ms(0), ms(60_000));
@@ -143,7 +143,7 @@ proptest! {
         let expected: f64 = records.iter().map(|record| {
             arrived_tokens(record, record.exchange.output_tokens.map(|count| count.n), window)
         }).sum();
-        // At the end of a span that is no multiple of 100 ms a grain is divided.
+        // At the end of a span that is not a multiple of 100 ms, a grain is divided.
         let at_edge: f64 = records.iter().map(|record| {
             let edge = Window { start: Nanos(end.0 / GRAIN.0 * GRAIN.0), end: Nanos(end.0 / GRAIN.0 * GRAIN.0) + GRAIN, kind: Kind::Time };
             arrived_tokens(record, None, edge)

@@ -25,7 +25,7 @@ pub(super) struct ClientSide {
     window_output: f64,
     ttft: Mean,
     e2e: Mean,
-    /// What answers that were cut may have had beyond what arrived; none where nobody knows.
+    /// What cut answers may have had beyond what arrived; none where unknown.
     unseen: Unseen,
 }
 
@@ -172,7 +172,7 @@ impl Mean {
 }
 
 impl Unseen {
-    /// A server may go on with an answer that nobody reads any more, up to its planned length.
+    /// A server may continue an answer that the client no longer reads, up to its planned length.
     fn add(&mut self, record: &RequestRecord, received: f64) {
         let exchange = &record.exchange;
         let was_refused = exchange.status.is_some_and(|status| !(200..300).contains(&status));

@@ -12,7 +12,7 @@ const LARGEST: f64 = 1e18;
 pub(super) struct Looks<'a> {
     /// In order of time.
     by_endpoint: BTreeMap<u32, Vec<&'a Scrape>>,
-    /// Endpoints at which several servers answered in turn: their totals are nobody's.
+    /// Endpoints at which several servers answered in turn: their totals belong to no single server.
     mixed: BTreeSet<u32>,
 }
 

@@ -59,7 +59,7 @@ fn growth(points: &[Point], signal: Signal) -> impl Iterator<Item = Step> {
     })
 }
 
-/// Neighbours, with so many steps between them at most, become one mark; so do marks that are closer
+/// Neighbors with at most this many steps between them become one mark; so do marks that are closer
 /// than a timeline can show.
 fn joined(
     kind: &str,

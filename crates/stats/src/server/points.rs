@@ -8,7 +8,7 @@ use super::looks::{Looks, number};
 use crate::sample::Sample;
 use crate::summary::LevelSummary;
 
-/// A look counts for so many intervals, as long as no other follows.
+/// A look counts for this many intervals, as long as no other follows.
 const CARRIED: u64 = 3;
 
 /// What all endpoints say together.

@@ -9,12 +9,12 @@ use crate::summary::{HistogramSummary, QueueBand, QueueSummary, TtftByQueue};
 
 /// A batch is at its limit where it was seen there so often, with others waiting.
 const SEEN: usize = 3;
-/// A look says so many intervals later how many wait.
+/// A look says this many intervals later how many wait.
 const FRESH: u64 = 2;
-/// Below so many requests a band has no p99.
+/// Below this many requests a band has no p99.
 const LEAST_FOR_P99: u64 = 100;
 
-/// The queue over some points; none where nobody tells how many wait. In a closed loop with its users.
+/// The queue over some points; none where the number of waiting requests is unknown. In a closed loop with its users.
 pub(super) fn queue(points: &[&Point], users: Option<u32>) -> Option<QueueSummary> {
     let level = |point: &Point, signal| point.levels.get(&signal).copied();
     let waits = points.iter().filter_map(|point| Some((point.at, level(point, Signal::Waiting)?)));

@@ -44,7 +44,7 @@ fn sources(n: usize) -> SystemFacts {
     SystemFacts { metrics: (0..n).map(one).collect(), ..SystemFacts::default() }
 }
 
-/// So many measured seconds after as many of warm-up.
+/// This many measured seconds after as many of warm-up.
 fn analysed(
     (warmup, seconds): (u64, u64),
     records: &[RequestRecord],
@@ -348,7 +348,7 @@ fn ttft_by_the_queue_that_the_server_tells() {
     assert_eq!(found.bands[4].ttft_p99_ms, Some(36.0));
     assert!(found.rank_correlation.unwrap() > 0.99);
 
-    // A queue that never changed tells nothing: it is inferred, and nobody waited.
+    // A queue that never changed tells nothing: it is inferred that no request waited.
     for scrape in &mut scrapes {
         let reading = scrape.outcome.as_mut().unwrap();
         reading.values.insert(Signal::Waiting, SignalValue::Number(0.0));
@@ -393,7 +393,7 @@ fn a_long_run_is_thinned() {
     let (queue, full): (Vec<_>, Vec<_>) =
         server.marks.into_iter().partition(|mark| mark.kind == "queue");
     assert_eq!((queue.len(), queue[0].start_s, queue[0].end_s), (1, 2.0, 298.0));
-    // 150 looks at a full cache, none beside another: what is closer than a 120th is one mark.
+    // 150 looks at a full cache, none next to another: what is closer than a 120th is one mark.
     assert!(full.len() < 120, "{}", full.len());
     assert_eq!((full[0].start_s, full.last().unwrap().end_s), (0.0, 298.0));
 }

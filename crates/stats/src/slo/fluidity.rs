@@ -19,9 +19,9 @@ const CLOSE: f64 = 1e-6;
 pub(crate) struct Pacing {
     /// Wait for the first token and its deadline, where it has one.
     pub(crate) first: Option<(f64, f64)>,
-    /// Tokens beside the first in the first chunk.
-    pub(crate) beside_first: f64,
-    /// Wait for each further chunk, and its tokens beside the first.
+    /// Further tokens in the first chunk.
+    pub(crate) extra_first: f64,
+    /// Wait for each further chunk, and its tokens after the first.
     pub(crate) chunks: Vec<(f64, f64)>,
 }
 
@@ -33,10 +33,10 @@ impl Pacing {
         let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return pacing };
         let mut before = None;
         for chunk in chunks.iter().filter(|chunk| chunk.choice == choice) {
-            let beside = f64::from(chunk.tokens.unwrap_or(1).saturating_sub(1));
+            let extra = f64::from(chunk.tokens.unwrap_or(1).saturating_sub(1));
             match before.replace(chunk.at) {
-                None => pacing.beside_first = beside,
-                Some(before) => pacing.chunks.push(((chunk.at - before).as_ms(), beside)),
+                None => pacing.extra_first = extra,
+                Some(before) => pacing.chunks.push(((chunk.at - before).as_ms(), extra)),
             }
         }
         pacing
@@ -46,7 +46,7 @@ impl Pacing {
     pub(crate) fn index(&self, each_ms: f64) -> Option<f64> {
         let mut slack = 0.0;
         let (mut kept, mut missed) = (0.0, 0.0);
-        let mut take = |wait: f64, deadline: f64, beside: f64| {
+        let mut take = |wait: f64, deadline: f64, extra: f64| {
             if wait <= deadline + slack {
                 slack += deadline - wait;
                 kept += 1.0;
@@ -55,27 +55,27 @@ impl Pacing {
                 slack = 0.0;
             }
             // Tokens that came along came at once.
-            slack += beside * each_ms;
-            kept += beside;
+            slack += extra * each_ms;
+            kept += extra;
         };
         match self.first {
-            Some((wait, deadline)) => take(wait, deadline, self.beside_first),
-            None if self.beside_first > 0.0 => take(0.0, each_ms, self.beside_first - 1.0),
+            Some((wait, deadline)) => take(wait, deadline, self.extra_first),
+            None if self.extra_first > 0.0 => take(0.0, each_ms, self.extra_first - 1.0),
             None => {}
         }
-        for (wait, beside) in &self.chunks {
-            take(*wait, each_ms, *beside);
+        for (wait, extra) in &self.chunks {
+            take(*wait, each_ms, *extra);
         }
         let total = kept + missed;
         (total > 0.0).then(|| 1.0 - missed / total)
     }
 
-    /// Whether the chunks after the first, of so many tokens, are fluid with this deadline: as
+    /// Whether the chunks after the first, of this many tokens, are fluid with this deadline: as
     /// [`Self::index`], but it ends as soon as nothing can help any more, which is soon where the
     /// deadline is far too small.
     fn is_fluid(&self, each_ms: f64, tokens: f64) -> bool {
         let (mut slack, mut kept, mut missed, mut left) = (0.0, 0.0, 0.0, tokens);
-        for (wait, beside) in &self.chunks {
+        for (wait, extra) in &self.chunks {
             if *wait <= each_ms + slack {
                 slack += each_ms - wait;
                 kept += 1.0;
@@ -87,9 +87,9 @@ impl Pacing {
                     return false;
                 }
             }
-            slack += beside * each_ms;
-            kept += beside;
-            left -= 1.0 + beside;
+            slack += extra * each_ms;
+            kept += extra;
+            left -= 1.0 + extra;
         }
         1.0 - missed / (kept + missed) >= FLUID
     }
@@ -101,10 +101,10 @@ impl Pacing {
     /// one more for each late token; of a fluid answer's deadlines a tenth at most are missed.
     fn bounds(&self) -> (f64, f64, f64) {
         let (mut waits, mut tokens, mut most) = (0.0, 0.0, 0.0f64);
-        for (wait, beside) in &self.chunks {
+        for (wait, extra) in &self.chunks {
             (waits, tokens) = (waits + wait, tokens + 1.0);
             most = most.max(waits / tokens);
-            tokens += beside;
+            tokens += extra;
         }
         let missed = (1.0 - FLUID) / FLUID;
         let least = waits / (tokens * (1.0 + 2.0 * missed));

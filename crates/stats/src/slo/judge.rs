@@ -20,7 +20,7 @@ pub(crate) struct Judge {
     ttft_limit: Option<SloLimit>,
     /// Time from one token to the next.
     pub(super) token_limit_ms: Option<f64>,
-    /// The run gave up what was under way: that says nothing about the server.
+    /// The run gave up what was in flight: that says nothing about the server.
     gave_up: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Ending {
     TimedOut,
     Empty,
     Truncated,
-    /// By us, after so many milliseconds.
+    /// By us, after this many milliseconds.
     GivenUp(f64),
 }
 
@@ -83,7 +83,7 @@ impl Judge {
         })
     }
 
-    /// The same for a run that gave up what was under way.
+    /// The same for a run that gave up what was in flight.
     pub(crate) fn after_giving_up(self, gave_up: bool) -> Self {
         Self { gave_up, ..self }
     }
@@ -166,7 +166,7 @@ impl Judge {
     }
 }
 
-/// Whether a request ended well and whole, whatever the limits. None where that says nothing: a stall
+/// Whether a request completed and came whole, whatever the limits. None where that says nothing: a stall
 /// of the client spoilt it, or the run gave it up.
 pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
     let ending = Ending::of(record);
@@ -215,7 +215,7 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether it is inside the limit. Where the term says nothing about an answer that ended well,
+    /// Whether it is inside the limit. Where the term says nothing about a completed request,
     /// it is.
     pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
         self.ending == Ending::Whole
@@ -250,7 +250,7 @@ fn is_cut_off(record: &RequestRecord) -> bool {
     failure.is_some_and(|failure| failure.class == ErrorClass::CutOff)
 }
 
-/// An answer that ended at a length which nobody asked for.
+/// An answer that ended at a length that was not requested.
 fn is_truncated(record: &RequestRecord) -> bool {
     if record.exchange.finish.as_deref() != Some("length") {
         return false;

@@ -53,7 +53,7 @@ fn attainment_at_its_ends() {
     close(none.high, 1.0 - all.low.unwrap());
     assert_eq!(attainment_interval(&[(0, 0); 20]), Estimate::default());
     assert_eq!(attainment_interval(&[]), Estimate::default());
-    // All due at once: a share, and nobody knows how sure.
+    // All scheduled at once: a share without an interval.
     let burst = attainment_interval(&[(9, 10)]);
     assert_eq!((burst.value, burst.low, burst.n_eff), (Some(0.9), None, None));
     // Ten filled batches are enough, with the t of their number.
@@ -178,7 +178,7 @@ fn coverage_is_as_said(runs: u64) {
 type Deadline = (f64, f64);
 
 fn pacing(first: Option<Deadline>, waits: &[f64]) -> Pacing {
-    Pacing { first, beside_first: 0.0, chunks: waits.iter().map(|wait| (*wait, 0.0)).collect() }
+    Pacing { first, extra_first: 0.0, chunks: waits.iter().map(|wait| (*wait, 0.0)).collect() }
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn fluidity_by_hand() {
     // Four tokens at once are one wait and three without: 200 - 50 = 3 · 50.
     let many = |first: f64| Pacing {
         first: None,
-        beside_first: 0.0,
+        extra_first: 0.0,
         chunks: vec![(first, 3.0), (200.0, 0.0)],
     };
     close(many(50.0).index(50.0), 1.0);
@@ -244,9 +244,9 @@ fn close_to(actual: Option<f64>, expected: f64) {
 /// The index as it is printed, over each token by itself, with deadlines counted one at a time.
 fn brute_index(first: Option<(u64, u64)>, chunks: &[(u64, u64)], each: u64) -> Option<(u64, u64)> {
     let mut waits: Vec<(u64, u64)> = first.into_iter().collect();
-    for (wait, beside) in chunks {
+    for (wait, extra) in chunks {
         waits.push((*wait, each));
-        waits.extend((0..*beside).map(|_| (0, each)));
+        waits.extend((0..*extra).map(|_| (0, each)));
     }
     let (mut slack, mut missed, mut total) = (0, 0, 0);
     for (wait, deadline) in waits {
@@ -276,8 +276,8 @@ proptest! {
     ) {
         let pacing = Pacing {
             first: first.map(|(wait, deadline)| (wait as f64, deadline as f64)),
-            beside_first: 0.0,
-            chunks: chunks.iter().map(|(wait, beside)| (*wait as f64, *beside as f64)).collect(),
+            extra_first: 0.0,
+            chunks: chunks.iter().map(|(wait, extra)| (*wait as f64, *extra as f64)).collect(),
         };
         let expected = brute_index(first, &chunks, each)
             .map(|(missed, total)| 1.0 - missed as f64 / total as f64);
@@ -296,8 +296,8 @@ proptest! {
     ) {
         let pacing = Pacing {
             first: None,
-            beside_first: 0.0,
-            chunks: chunks.iter().map(|(wait, beside)| (*wait as f64, *beside as f64)).collect(),
+            extra_first: 0.0,
+            chunks: chunks.iter().map(|(wait, extra)| (*wait as f64, *extra as f64)).collect(),
         };
         let found = pacing.smallest_deadline().unwrap();
         prop_assert!(pacing.index(found).unwrap() >= FLUID);

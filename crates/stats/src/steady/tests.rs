@@ -123,7 +123,7 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
 
 #[test]
 fn series_that_could_all_double_by_chance_show_nothing() {
-    // One under way, each for a second: the standard deviation of a line's drift over T bins is
+    // One in flight, each for a second: the standard deviation of a line's drift over T bins is
     // sqrt(12·2/T), and four of those are 1 at T = 384. Waits are half and one and a half of their mean
     // in turn: four standard deviations are twice the mean. TPOT likewise, with two of `noise`.
     let of = |bins: usize, noise: f64| {
@@ -171,7 +171,7 @@ fn a_cold_start_is_cut_where_it_ends() {
     assert_eq!((found.state, found.cut.cut_s), (State::Steady, 20.0));
     assert_eq!(found.cut.series["tpot"].asked_s, 20.0);
     assert!((found.cut.series["tpot"].difference() - 0.5).abs() < 0.01);
-    // Less than a tenth is nobody's cold start, though MSER-5 would cut it.
+    // Less than a tenth is not a cold start, though MSER-5 would cut it.
     let cool = cut(&series(|i| if i < 20 { 1.08 } else { 1.0 }, 100));
     assert_eq!((cool.cut_s, cool.asked_s), (0.0, 20.0));
 }
@@ -195,7 +195,7 @@ fn a_step_is_a_shift() {
         let found = judge(&series(|i| if i < at { 1.0 } else { 1.08 }, 100));
         assert_eq!(found.state, State::Shifted, "{at}");
         let shift = found.shift.unwrap();
-        // Pettitt's place is where ranks pass the middle one: beside uneven parts a block off.
+        // Pettitt's place is where ranks pass the middle one: with uneven parts, one block off.
         assert_eq!(shift.metric, "tpot");
         assert!((shift.at_s - at as f64).abs() <= 2.0, "{shift:?}");
         assert!((shift.after / shift.before - 1.08).abs() < 0.01, "{shift:?}");
@@ -211,7 +211,7 @@ fn few_requests_make_longer_bins() {
     }
     let found = judge(&sparse);
     assert_eq!((found.state, found.shift.unwrap().metric.as_str()), (State::Shifted, "tpot"));
-    // One in ten cannot be judged on 50 bins; the number under way still can.
+    // One in ten cannot be judged on 50 bins; the number in flight still can.
     for medians in [&mut sparse.ttft, &mut sparse.tpot] {
         medians.counts = (0..300).map(|i| u32::from(i % 20 == 0)).collect();
     }
@@ -256,7 +256,7 @@ fn a_load_that_finds_an_empty_server_is_cut() {
         let cold = Scene { slots: 128, warm_s: 0.0, ..Scene::new(seed, 0.9, 180.0) };
         let found = judge(&cold.series());
         assert_eq!(found.state, State::Steady);
-        // Requests take 4 s, so after 5 to 15 s about as many are under way as later.
+        // Requests take 4 s, so after 5 to 15 s about as many are in flight as later.
         assert!((5.0..=15.0).contains(&found.cut.series["in_flight"].cut_s), "{:?}", found.cut);
     }
 }
@@ -299,9 +299,9 @@ proptest! {
 
 #[test]
 fn dependence_of_next_to_nothing_hides_no_step() {
-    // From 1 to 17 in the middle; what is beside that changes slowly, by a thousandth of it.
-    let beside = |i: u32| f64::from(i / 6 % 2) * 0.01;
-    let values: Vec<f64> = (0..60).map(|i| if i < 30 { 1.0 } else { 17.0 } + beside(i)).collect();
+    // From 1 to 17 in the middle; the rest changes slowly, by a thousandth of it.
+    let noise = |i: u32| f64::from(i / 6 % 2) * 0.01;
+    let values: Vec<f64> = (0..60).map(|i| if i < 30 { 1.0 } else { 17.0 } + noise(i)).collect();
     let place = Place { name: "in_flight", start_s: 0.0, bin_s: 1.0, beyond: Some(BEYOND) };
     let course = Course::of(&values, place, None).unwrap();
     assert!(course.shifts && !course.drifts);

@@ -14,7 +14,7 @@ pub struct MannKendall {
     pub s: i64,
     /// Variance of S without a trend, corrected for ties, of independent values.
     pub variance: f64,
-    /// Hamed and Rao's factor on that variance for values that depend on their neighbours.
+    /// Hamed and Rao's factor on that variance for values that depend on their neighboors.
     pub factor: f64,
     /// Standard score with continuity correction. A factor below one is not used: it would make
     /// the test bolder than for independent values.
@@ -34,7 +34,7 @@ pub struct Pettitt {
     pub p: f64,
 }
 
-/// Averages neighbours so that at most [`MOST_POINTS`] are left; the last may be one of fewer.
+/// Averages neighboors so that at most [`MOST_POINTS`] are left; the last may be one of fewer.
 /// Returns also how many values a point stands for.
 pub(crate) fn thin(values: &[f64], most: usize) -> (Vec<f64>, usize) {
     let step = values.len().div_ceil(most.max(1)).max(1);

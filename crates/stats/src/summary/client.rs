@@ -113,11 +113,11 @@ pub struct TcpSummary {
 /// L = λR, each side counted for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LittlesLaw {
-    /// Requests under way, averaged over the window.
+    /// Requests in flight, averaged over the window.
     pub in_flight: f64,
     /// Arrivals per second.
     pub arrivals_per_s: f64,
-    /// Mean time under way of the measured requests, in seconds.
+    /// Mean time in flight of the measured requests, in seconds.
     pub residence_s: f64,
     /// By how much the two sides differ.
     pub residual: f64,

@@ -28,13 +28,13 @@ pub struct GpuDevice {
     /// Energy over the window, or the part of it that is known, in joules.
     pub energy_j: Option<f64>,
     /// Share of the looks while it was busy at which something held it back, by reason; none
-    /// where nobody tells.
+    /// where the source does not tell.
     #[serde(default)]
     pub throttled: Option<BTreeMap<String, f64>>,
 }
 
 impl GpuDevice {
-    /// Whether every look found it without work; not where nobody tells.
+    /// Whether every look found it without work; not where the source does not tell.
     pub(crate) fn was_idle(&self) -> bool {
         self.levels.get("busy").is_some_and(|busy| busy.max <= 0.0)
     }

@@ -39,9 +39,9 @@ pub struct LoadSummary {
     pub delayed: u64,
     /// Lateness of the client itself.
     pub slip_ms: Quick,
-    /// Requests under way, averaged over the window.
+    /// Requests in flight, averaged over the window.
     pub in_flight_mean: Option<f64>,
-    /// Requests under way at the end of the window.
+    /// Requests in flight at the end of the window.
     pub in_flight_end: u64,
 }
 

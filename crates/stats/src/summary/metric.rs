@@ -54,7 +54,7 @@ pub struct Percentile {
     /// Whether the upper end of its interval lies beyond the time limit.
     #[serde(default)]
     pub high_is_censored: bool,
-    /// As many independent samples would say as much about it; none where nobody knows.
+    /// As many independent samples would say as much about it; none where unknown.
     #[serde(default)]
     pub n_eff: Option<f64>,
     /// Whether it may stand without its interval.

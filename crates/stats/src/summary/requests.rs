@@ -11,7 +11,7 @@ use super::run::RunFacts;
 pub struct Requests {
     /// Due inside the window.
     pub scheduled: u64,
-    /// Ended well.
+    /// Completed.
     pub ok: u64,
     /// Failed.
     pub failed: u64,
@@ -32,7 +32,7 @@ pub struct Requests {
     /// Answers that came in one piece though streams were asked for.
     #[serde(default)]
     pub whole: u64,
-    /// Finish reasons of those that ended well.
+    /// Finish reasons of completed requests.
     pub finish_reasons: BTreeMap<String, u64>,
 }
 
@@ -69,7 +69,7 @@ pub struct ErrorDetail {
     pub message: String,
 }
 
-/// Tokens of the measured requests that ended well.
+/// Tokens of the measured requests that completed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tokens {
     /// Prompt tokens.
@@ -80,7 +80,7 @@ pub struct Tokens {
     pub output: u64,
     /// Who counted them: `usage`, `token_ids`, `tokenizer` or `chunks`, or `mixed`.
     pub output_source: String,
-    /// Good answers that nobody counted the tokens of; they are missing from `output`.
+    /// Completed requests without a token count; they are missing from `output`.
     #[serde(default)]
     pub uncounted: u64,
     /// Prompt tokens from the server's cache, where it says.
@@ -97,7 +97,7 @@ pub struct Tokens {
 /// Rates.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Throughput {
-    /// Requests that ended well, per second.
+    /// Completed requests per second.
     pub requests_per_s: Option<f64>,
     /// Output tokens by their arrival, per second.
     pub output_tokens_per_s: Option<f64>,

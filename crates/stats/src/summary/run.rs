@@ -35,7 +35,7 @@ pub struct RunFacts {
     /// What the client can carry on its machine, where `goodput calibrate` has found that out.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
-    /// Hash of everything that the plan sends; empty where nobody computed it.
+    /// Hash of everything that the plan sends; empty where it was not computed.
     #[serde(default)]
     pub workload_hash: String,
     /// What a reader should know about the workload.
@@ -83,7 +83,7 @@ impl RunFacts {
         self.state == RunState::Complete
     }
 
-    /// Whether it was a point of a sweep that gave up what was under way.
+    /// Whether it was a point of a sweep that gave up what was in flight.
     pub(crate) fn gave_up(&self) -> bool {
         self.ended_by == Some(EndedBy::Hopeless)
     }

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 /// Whether a server keeps up, and the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Saturation {
-    /// More is asked than answered: number under way and wait both rise beyond chance, completions
+    /// More requests arrive than complete: the number in flight and the wait both rise beyond chance, completions
     /// fall short of arrivals, and the rise is of practical size.
     pub over_saturated: bool,
-    /// The queue is full: the number under way rose to a ceiling and waits are many times what they
+    /// The queue is full: the number in flight rose to a ceiling and waits are many times what they
     /// were at first, or requests are turned away. Latencies then depend on how much of the run
     /// came before that.
     pub queue_limited: bool,
-    /// Requests under way that are added each second, by the Theil–Sen slope.
+    /// Requests in flight that are added each second, by the Theil–Sen slope.
     pub backlog_growth_per_s: f64,
     /// Completions per arrival over the second half; none without an arrival.
     pub balance: Option<f64>,
@@ -20,7 +20,7 @@ pub struct Saturation {
     pub balance_all: Option<f64>,
     /// Requests turned away (429, 503) in the second half, as a share of arrivals.
     pub refused_share: f64,
-    /// Change of the number under way per second.
+    /// Change of the number in flight per second.
     pub in_flight_slope: Slope,
     /// Change of the median wait, in milliseconds per second; none without waits.
     pub ttft_slope: Option<Slope>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the server says about the window, beside what the client saw.
+/// The server's view of the window, next to the client's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerSummary {
     /// The pages that were read.
@@ -47,7 +47,7 @@ pub struct ServerSummary {
 pub struct EndpointSummary {
     /// URL without secrets.
     pub url: String,
-    /// Whose names it uses; empty where nobody knows them.
+    /// The engine whose metric names it uses; empty where unknown.
     pub engine: String,
     /// Answers over the whole run.
     pub answers: u64,

@@ -24,7 +24,7 @@ pub struct SloSummary {
     pub judged_by: String,
     /// Measured requests.
     pub scheduled: u64,
-    /// Those that ended well, whole, and inside every limit.
+    /// Completed requests that came whole and met every limit.
     pub good: u64,
     /// Why the others are not good.
     pub misses: SloMisses,
@@ -36,7 +36,7 @@ pub struct SloSummary {
     pub attainment_low: Option<f64>,
     /// Upper end of its interval.
     pub attainment_high: Option<f64>,
-    /// So many independent requests would say as much about it, by how its misses came together. What
+    /// This many independent requests would say as much about it, by how its misses came together. What
     /// requests remember of each other besides is in the ends of its interval.
     pub n_eff: Option<f64>,
     /// Good requests per second: attainment times the rate at which requests were due.

@@ -17,7 +17,7 @@ pub type Breakdown = BTreeMap<String, Slices>;
 pub struct Lengths {
     /// Prompts; none where the server counted none.
     pub input: Option<LengthCheck>,
-    /// Answers; none where no length was asked for, or nobody counted.
+    /// Answers; none where no length was requested, or tokens were not counted.
     pub output: Option<LengthCheck>,
 }
 
@@ -44,13 +44,13 @@ pub struct LengthCheck {
 pub struct Slice {
     /// Measured requests.
     pub scheduled: u64,
-    /// Those that ended well.
+    /// Completed requests.
     pub ok: u64,
     /// Those that failed.
     pub failed: u64,
-    /// Mean prompt length of those that ended well.
+    /// Mean prompt length of completed requests.
     pub input_tokens_mean: Option<f64>,
-    /// Mean answer length of those that ended well and were counted.
+    /// Mean answer length of completed requests with a token count.
     pub output_tokens_mean: Option<f64>,
     /// Time to the first token.
     pub ttft_ms: Spread,
@@ -102,7 +102,7 @@ pub struct ReplaySummary {
 pub struct StructuredSummary {
     /// Measured requests with it.
     pub asked: u64,
-    /// Those that ended well.
+    /// Completed requests.
     pub answered: u64,
     /// Answers that could be checked.
     pub checked: u64,

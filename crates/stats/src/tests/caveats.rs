@@ -95,12 +95,13 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     assert_eq!(advice(&s, "short_window"), "--duration 100s");
     assert_eq!(
         message(&s, "short_window"),
-        "60.0 s measured, 3.0 times the p99 of E2E (20.0 s): most of the run is start and end"
+        "the window is 60.0 s, 3.0 times the p99 of E2E (20.0 s): most of the run is start and \
+         end"
     );
     assert_eq!(
         message(&of(15, 10_000.0), "short_window"),
-        "15.0 s measured, 1.5 times the p99 of E2E (10.0 s): most of the run is start and end, and its \
-         rates say little"
+        "the window is 15.0 s, 1.5 times the p99 of E2E (10.0 s): most of the run is start and \
+         end, and its rates mean little"
     );
     let mut by_count = plan(None, Some(20), NO_WARMUP);
     let s = summary(&by_count, &steady(20));
@@ -123,7 +124,7 @@ fn whole(mut record: RequestRecord) -> RequestRecord {
     record
 }
 
-/// The same, as events that came at its end, with so many tokens a tenth of a millisecond and a bit
+/// The same, as events that came at its end, with this many tokens a tenth of a millisecond and a bit
 /// apart.
 fn held_back(mut record: RequestRecord, tokens: u32, apart_ms: f64) -> RequestRecord {
     record.exchange.output_tokens = Some(TokenCount { n: tokens, source: TokenSource::Usage });
@@ -197,7 +198,8 @@ fn prompts_far_from_their_estimate_are_named() {
     assert_eq!(severity_of(&of(101), "input_length"), Some(Severity::Warn));
     assert_eq!(
         message(&of(3), "input_length"),
-        "prompts are not as long as planned: 3.0 tokens on average for 50.0, by an estimate of ours"
+        "prompts do not have the planned length: 3.0 tokens on average instead of 50.0, estimated \
+         without the model's tokenizer"
     );
 }
 
@@ -233,17 +235,19 @@ fn percentiles_take_their_number_of_requests() {
         assert_eq!(severity_of(&of(n, &[percent]), "few_samples"), None, "p{percent}");
         let fewer = of(n - 10, &[percent]);
         let message = &caveat(&fewer, "few_samples").unwrap().message;
-        assert!(message.ends_with(&format!("p{percent} takes {needed}")), "{message}");
+        assert!(message.ends_with(&format!("p{percent} needs {needed}")), "{message}");
     }
     let s = of(1000, &[99.0, 50.0, 99.9]);
     assert_eq!(
         advice(&s, "few_samples"),
-        "--duration 3h gives 100000 requests at 10 req/s, enough for p99.9; until then read p99 at most"
+        "--duration 3h gives 100000 requests at 10 req/s, enough for p99.9; until then, use p99 \
+         at most"
     );
     let s = of(110, &[50.0, 90.0, 95.0, 99.0, 99.9]);
     assert_eq!(
         advice(&s, "few_samples"),
-        "--duration 100s gives 1000 requests at 10 req/s, enough for p99; until then read p90 at most"
+        "--duration 100s gives 1000 requests at 10 req/s, enough for p99; until then, use p90 at \
+         most"
     );
 }
 
@@ -255,7 +259,10 @@ fn a_closed_loop_says_that_it_is_one() {
     let s = summary(&plan, &steady(20));
     assert_eq!(severity_of(&s, "closed_loop"), Some(Severity::Info));
     // 19 of 20 answers ended within two seconds.
-    assert_eq!(advice(&s, "closed_loop"), "for latencies under traffic measure with --rate 9.5");
+    assert_eq!(
+        advice(&s, "closed_loop"),
+        "for latencies under real traffic, measure with --rate 9.5"
+    );
 }
 
 #[test]
@@ -355,14 +362,14 @@ fn more_tokens_than_an_answer_can_hold_void_the_run() {
     let severity = |summary: &Summary| severity_of(summary, code);
     let wrong = of(u32::MAX, 8, 1, None);
     assert_eq!((severity(&wrong), wrong.verdict), (Some(Severity::Void), Verdict::Void));
-    let words = "for 1 of 10 answers the server states more tokens than were asked for and than the \
-                 answer can hold (4294967295 where 8 were asked for): nothing that is counted in \
-                 tokens holds";
+    let words = "for 1 of 10 answers the server reports more tokens than were requested and than \
+                 the answer can hold (4294967295 instead of 8): no figure that counts tokens is \
+                 right";
     assert_eq!(message(&wrong, code), words);
     // 16 tokens may be hidden ones, and 17 may be in 16 bytes and four events.
     assert_eq!([severity(&of(16, 8, 1, None)), severity(&of(17, 8, 4, None))], [None; 2]);
     assert_eq!(severity(&of(17, 8, 1, None)), Some(Severity::Void));
-    // Of an answer in one piece nobody knows the text.
+    // The text of an answer in one piece is unknown.
     let whole = |stated: u32| {
         let mut records = steady(10);
         let odd = &mut records[3];
@@ -394,7 +401,7 @@ fn impossible_stamps_are_counted() {
     let ended =
         |record: &mut RequestRecord| record.exchange.stamps.ended = record.scheduled + ms(1.0);
     let spoils: [(Spoil<'_>, &str); 3] =
-        [(&early, "sent: 1,"), (&back, "back in time: 1,"), (&ended, "before its beginning: 1)")];
+        [(&early, "sent: 1,"), (&back, "back in time: 1,"), (&ended, "end before the start: 1)")];
     for (spoil, text) in spoils {
         let s = of(1, spoil);
         let caveat = caveat(&s, "clock_suspicious").unwrap();
@@ -467,7 +474,7 @@ fn a_server_that_dies_makes_the_run_void() {
     assert_eq!(severity_of(&s, "errors"), Some(Severity::Void));
     let message = &caveat(&s, "errors").unwrap().message;
     // Number 149 was due at 14.9 s and took 130 ms; number 150 was due at 15.0 s.
-    assert!(message.contains("the last good answer ended at 15.0 s"), "{message}");
+    assert!(message.contains("the last completed request ended at 15.0 s"), "{message}");
     assert!(message.contains("all 49 requests"), "{message}");
     assert_eq!(severity_of(&of(170, RunState::Complete), "errors"), Some(Severity::Warn), "15 %");
     assert_eq!(severity_of(&of(150, RunState::Interrupted), "errors"), Some(Severity::Warn));
@@ -603,7 +610,7 @@ fn lengths_and_workers_are_slices() {
     assert_eq!(keys(&s, "input_tokens"), owned(&[("0–1023", 2), ("1048576–2097151", 1)]));
 }
 
-/// What nobody counted in the first pass may be counted by a tokenizer in the second.
+/// Tokens without a count in the first pass may be counted by a tokenizer in the second.
 #[test]
 fn lengths_by_a_tokenizer_are_slices() {
     let records: Vec<_> = (0..3)

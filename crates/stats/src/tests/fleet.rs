@@ -10,7 +10,7 @@ fn shard(index: u32, of: u32) -> RunFacts {
     RunFacts { shard: Some(facts_of), ..facts(RunState::Complete) }
 }
 
-/// A merged run of so many clients, of which these left no record.
+/// A merged run of this many clients, of which these left no record.
 fn merged(of: u32, gone: &[u32]) -> RunFacts {
     let part = |index: u32| {
         let missing = ShardPart::missing(Shard::new(index, of).unwrap(), None);

@@ -135,8 +135,8 @@ fn gpus_without_work_are_said() {
         found.map(|caveat| (caveat.severity, caveat.message.clone()))
     };
     let said = |text: &str| Some((Severity::Info, text.to_owned()));
-    let share = "2 of 4 GPUs did nothing; they used 25 % of the joules";
+    let share = "2 of 4 GPUs were idle; they used 25 % of the energy";
     assert_eq!(message(&four(0.0, 4)), said(share));
-    assert_eq!(message(&four(0.0, 3)), said("2 of 4 GPUs did nothing"));
+    assert_eq!(message(&four(0.0, 3)), said("2 of 4 GPUs were idle"));
     assert_eq!(message(&four(0.01, 4)), None);
 }

@@ -134,7 +134,7 @@ fn each_signal_names_its_cause() {
         let summary = analysed(&samples(host, Vec::new(), Vec::new()), None);
         assert_eq!(severity_of(&summary, code), Some(severity), "{code}");
     }
-    // Our own threads beside the worker explain its waiting.
+    // Other threads of this process explain the worker's waiting.
     let mut own = thread(0.1, 0.04);
     own.threads.push(ThreadSample {
         name: "pacer".to_owned(),

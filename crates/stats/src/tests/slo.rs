@@ -55,14 +55,14 @@ fn every_kind_of_miss_counts() {
     records[1] = fail(records[1].clone(), ErrorClass::Timeout);
     records[2] = fail(records[2].clone(), ErrorClass::CutOff);
     records[3] = fail(records[3].clone(), ErrorClass::Empty);
-    // The context ended the answer before the length that was asked for; or nobody asked for one.
+    // The context ended the answer before the length that was asked for; or none was requested.
     for (index, asked) in [(4, Some(10)), (5, None), (6, Some(3))] {
         records[index].exchange.finish = Some("length".to_owned());
         records[index].planned.output_tokens = asked;
     }
     records[7] = later(records[7].clone(), 401.0);
     records[8] = record(8, 800.0, &[60.0, 60.0]);
-    // Asked for three and got three: `length` is what it should be. Somebody else's count is no
+    // Asked for three and got three: `length` is what it should be. Another tokenizer's count is not
     // proof against the server.
     records[9] = records[6].clone();
     (records[9].index, records[9].planned.output_tokens) = (9, Some(10));
@@ -319,7 +319,7 @@ fn failures_do_not_hide_behind_a_percentile() {
     assert_eq!(of("p5 request_tokens_per_s > 1", &broken), SloState::Missed);
 }
 
-/// Quick failures are in the share that decides, not beside it.
+/// Quick failures are part of the share that decides.
 #[test]
 fn a_percentile_is_met_by_the_lower_end_of_its_share() {
     let due = |i: u64| record(i, i as f64 * 10.0, &[10.0; 2]);

@@ -97,7 +97,7 @@ fn what_until_asked_for_is_in_the_summary() {
 fn a_run_that_ended_before_it_knew_says_so() {
     let mut plan = asked("p95 ttft ±1%");
     plan.measure.percentiles = vec![95.0];
-    // Up to 96 ms more, neighbours far apart.
+    // Up to 96 ms more, neighboors far apart.
     let wide: Vec<_> = spread(0.0)
         .into_iter()
         .map(|mut record| {
@@ -123,11 +123,11 @@ fn a_run_that_ended_before_it_knew_says_so() {
     // The same at a stop by the rule is but a note: the slow ones came in after it.
     let s = stopped(&plan, &wide, 60.0, EndedBy::Until);
     assert_eq!(s.caveats.iter().filter(|c| c.severity == Severity::Warn).count(), 0);
-    assert!(s.caveats.iter().any(|c| c.message.contains("still under way at the stop")));
+    assert!(s.caveats.iter().any(|c| c.message.contains("still in flight at the stop")));
 }
 
 /// Ten a second for ten of 60 seconds, each with 100 ms to its first token; those of the last second
-/// were under way when the point ended.
+/// were in flight when the point ended.
 fn point_given_up() -> (Plan, Vec<RequestRecord>) {
     let mut plan = plan(Some(60), None, NO_WARMUP);
     plan.measure.slo = Some("ttft < 50ms, errors < 1%".parse().unwrap());
@@ -147,13 +147,13 @@ fn a_point_that_was_given_up_is_complete_and_missed() {
     assert_eq!((s.requests.scheduled, s.requests.failed), (100, 10));
     let slo = s.slo.as_ref().unwrap();
     assert_eq!((slo.misses.timed_out, slo.misses.limits, slo.attainment), (0, 100, Some(0.0)));
-    // What we gave up is no error of the server.
+    // Requests that the client gave up are not errors of the server.
     assert_eq!((slo.failed_share, slo.terms[1].kept), (Some(0.0), Some(true)));
     // None of a hundred failed: that allows more than 1 %.
     assert_eq!(slo.terms[1].state, SloState::Undecided);
     let note = s.caveats.iter().find(|c| c.message.starts_with("ended early: hopeless")).unwrap();
     assert_eq!(note.severity, Severity::Info);
-    assert!(note.message.contains("the 10 requests under way were given up"), "{}", note.message);
+    assert!(note.message.contains("the 10 requests in flight were canceled"), "{}", note.message);
     let said: Vec<&str> = s.caveats.iter().map(|caveat| caveat.message.as_str()).collect();
     assert!(
         said.iter().all(|m| !m.contains("stopped before") && !m.contains("failed")),

@@ -125,7 +125,11 @@ fn classes_are_told_apart() {
     // The slices add up to the whole.
     close(s.throughput.output_tokens_per_s, 11.5);
     close(s.throughput.requests_per_s, 5.5);
-    assert!(summary(&short(), &records[..10]).breakdown.is_empty(), "one class is no breakdown");
+    assert!(
+        summary(&short(), &records[..10]).breakdown.is_empty(),
+        "one class does not make a \
+                                                                     breakdown"
+    );
     // With limits for each request: the shares of good ones, and over all slices the attainment.
     let promised = |slo: &str| {
         let mut plan = short();
@@ -164,7 +168,7 @@ fn turns_constraints_and_images_are_told_apart() {
     assert_eq!(s.breakdown.len(), 3);
 }
 
-/// Of 40 prompt tokens, so many planned to be cached, and so many by the server's word.
+/// Of 40 prompt tokens, this many planned to be cached, and this many by the server's word.
 fn cached(index: u64, planned: Option<u32>, seen: Option<u32>) -> RequestRecord {
     let mut record = record(index, 0.0, &[]);
     record.planned.cached_tokens = planned;
@@ -183,7 +187,7 @@ fn the_cache_is_compared_with_what_was_asked() {
     close(cache.observed, 36.0 / 120.0);
     close(Some(cache.reported_by), 2.0 / 3.0);
     assert_eq!(cache.source, "usage");
-    assert_eq!(severity_of(&s, "cache_differs"), Some(Severity::Info), "nobody asked for it");
+    assert_eq!(severity_of(&s, "cache_differs"), Some(Severity::Info), "it was not requested");
     let mut shaped = short();
     shaped.workload.classes[0].prefix = Some(PrefixPlan { system_tokens: 9, shared: None });
     let asked = summary(&shaped, &records);
@@ -191,7 +195,7 @@ fn the_cache_is_compared_with_what_was_asked() {
     let message = message_of(&s, "cache_differs");
     assert!(message.contains("40.0 %") && message.contains("30.0 %"), "{message}");
     let s = summary(&short(), &[cached(0, Some(32), Some(30))]);
-    assert_eq!(severity_of(&s, "cache_differs"), None, "5 points are no difference");
+    assert_eq!(severity_of(&s, "cache_differs"), None, "5 points do not differ");
     assert!(summary(&short(), &[record(0, 0.0, &[])]).cache.is_none());
 }
 
@@ -266,7 +270,7 @@ fn constraints_are_counted_by_kind() {
     assert_eq!(s.structured["choice"], expected);
     assert_eq!(s.structured.len(), 2);
     assert_eq!(severity_of(&s, "structured_invalid"), Some(Severity::Warn));
-    assert!(s.recount.is_none(), "nobody counted");
+    assert!(s.recount.is_none(), "no count");
     let share = |valid: u64| {
         let records: Vec<_> = (0..100).map(|index| of(index, json)).collect();
         let judgements: Vec<_> =
@@ -327,7 +331,7 @@ fn our_own_count_stands_in_where_the_server_gives_none() {
     assert_eq!(severity_of(&uncounted, "tokens_by_chunks"), Some(Severity::Info));
     let s = judged(&short(), &[by_ids], &judgements);
     assert_eq!((s.tokens.output, s.tokens.output_source.as_str()), (3, "token_ids"));
-    // One more than chunks is no hidden end of text where we counted the text ourselves.
+    // One token more than chunks is not a hidden end of text where we counted the text ourselves.
     let s = judged(&short(), &[by_chunks], &[counted(0, 4)]);
     close(s.metrics["tpot"].mean, 20.0 / 3.0);
 }

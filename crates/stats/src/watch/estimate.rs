@@ -15,7 +15,7 @@ pub(crate) struct Estimate {
     pub(crate) n: u64,
     /// As many independent values would say as much.
     pub(crate) n_eff: f64,
-    /// Whether neighbours are so alike that requests wait for one another: an interval of a tail is
+    /// Whether neighboors are so alike that requests wait for one another: an interval of a tail is
     /// then too narrow, whatever the arithmetic says (METHOD 3.4, rule 3).
     pub(crate) is_queueing: bool,
 }
@@ -29,7 +29,7 @@ impl Estimate {
         if farther == 0.0 { Some(0.0) } else { (value > 0.0).then(|| farther / value) }
     }
 
-    /// So many times as many values bring it within this share of the value.
+    /// This many times as many values bring it within this share of the value.
     pub(crate) fn times(&self, wanted: f64) -> Option<f64> {
         let (value, (low, high), within) = (self.value?, self.ends?, self.within()?);
         let half = if within > 0.0 { (high - low) / 2.0 / value } else { 0.0 };
@@ -61,13 +61,13 @@ pub(crate) fn estimate(figure: StopFigure, values: &[f64]) -> Option<Estimate> {
     (n > 0).then_some(found)
 }
 
-/// A correlation of neighbours above this is a queue.
+/// A correlation of neighboors above this is a queue.
 const ALIKE: f64 = 0.5;
 
-/// Values that spread less than this around their mean are no queue, however alike neighbours are.
+/// Values that spread less than this around their mean do not show a queue, however alike neighbors are.
 const SMALL: f64 = 0.1;
 
-/// Whether the correlation of neighbours is that of a queue.
+/// Whether the correlation of neighboors is that of a queue.
 fn is_queueing(values: &[f64], sample: &Sample) -> bool {
     let reached = values.iter().copied().filter(|value| value.is_finite());
     let is_alike = lag1(reached).is_some_and(|correlation| correlation > ALIKE);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_are_alike_are_a_queue() {
+    fn neighbors_that_are_alike_are_a_queue() {
         let saw = |i: u32, height: f64| 10.0 + height * f64::from(i % 50);
         let wave: Vec<f64> = (0..1000).map(|i| saw(i, 1.0)).collect();
         assert!(estimate(P95, &wave).unwrap().is_queueing);

@@ -40,7 +40,7 @@ impl Ticks {
         found.over_saturated.then_some(found.backlog_growth_per_s)
     }
 
-    /// Requests under way that were let go before this instant, at least.
+    /// Requests in flight that were let go before this instant, at least.
     pub(crate) fn hanging(&self, since_s: f64) -> u64 {
         let before = self.0.iter().rev().find(|tick| tick.at_s <= since_s).or(self.0.front());
         let (Some(before), Some(last)) = (before, self.0.back()) else { return 0 };

@@ -39,7 +39,7 @@ const FEWEST: u64 = 20;
 /// The share of failed requests that an SLO without a word about them allows.
 const ERRORS: f64 = 0.01;
 
-/// Requests that take so many times the longest answer hang, but never before [`PATIENCE`].
+/// Requests that take this many times the longest answer hang, but never before [`PATIENCE`].
 const HANGS: u64 = 3;
 const PATIENCE: Nanos = Nanos::from_millis(10_000);
 
@@ -60,7 +60,7 @@ struct Share {
     /// That share, in (0, 1].
     needed: f64,
     misses: u64,
-    /// What is under way for longer than this has missed it.
+    /// What is in flight for longer than this has missed it.
     late: Option<Nanos>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Probe {
     took: (f64, u64),
     /// The longest that a good answer took, of the burn-in too.
     longest: Nanos,
-    /// Requests under way at the last tick.
+    /// Requests in flight at the last tick.
     under_way: u64,
     /// The measured part by itself: before that a server fills up.
     ticks: Ticks,
@@ -209,14 +209,14 @@ impl Probe {
         self.growing >= GROWS || (self.growing > 0 && self.shares.iter().any(is_missed))
     }
 
-    /// Beyond chance. What is under way counts as good: requests that are refused end first.
+    /// Beyond chance. What is in flight counts as good: requests that are refused end first.
     fn has_too_many_errors(&self) -> bool {
         let n = self.part.arrived().max(self.ended.len() as u64);
         let Some(fewer) = self.failed.checked_sub(1).filter(|_| n >= FEWEST) else { return false };
         1.0 - cumulative(fewer, n, self.errors) < CHANCE
     }
 
-    /// Many requests are under way for far longer than any answer took.
+    /// Many requests are in flight for far longer than any answer took.
     fn hangs(&self, at: Nanos) -> bool {
         let long = Nanos(self.longest.0.saturating_mul(HANGS)).max(PATIENCE);
         self.longest > Nanos::ZERO && self.under_way_since(at - long) >= FEWEST

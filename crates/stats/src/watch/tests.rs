@@ -174,7 +174,7 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Vec<RequestRecord> {
     queue_from(seed, utilisation, n, 3000)
 }
 
-/// The same with so many requests left out.
+/// The same with this many requests left out.
 pub(super) fn queue_from(seed: u64, utilisation: f64, n: u64, out: usize) -> Vec<RequestRecord> {
     let mut profile = Profile::builtin("default").unwrap();
     let (ttft, itl) = ("lognormal:200ms:0.5", "lognormal:5657ms:0.8326");

@@ -283,7 +283,7 @@ impl BreakdownTally {
             match dimension {
                 _ if !counts => {}
                 Dimension::Minute(minutes) => {
-                    // A rate belongs to its minute, whoever was answered in it.
+                    // A rate belongs to its minute, whichever request was answered in it.
                     let (first, last) =
                         (minutes.place(record.scheduled), minutes.place(record.end()));
                     for place in first..=last {
@@ -311,7 +311,7 @@ impl BreakdownTally {
         let last = self.stages.len().saturating_sub(1);
         let due = self.stages.iter().position(|stage| record.scheduled < stage.end).unwrap_or(last);
         for (place, stage) in self.stages.iter_mut().enumerate() {
-            // A rate belongs to the time of the stage, whoever was answered in it.
+            // A rate belongs to the time of the stage, whichever request was answered in it.
             if counts
                 && stage.window.overlap(record.scheduled, record.end() + Nanos(1)) > Nanos::ZERO
             {

@@ -30,7 +30,7 @@ impl LengthTally {
         if let (Some(count), Some(of_images)) = (counted, of_images) {
             self.input.add(planned.input_tokens.into(), count.n.saturating_sub(of_images).into());
         }
-        // A chunk taken for a token is no count, and an answer under a constraint ends by itself.
+        // A chunk taken for a token is not a count, and an answer under a constraint ends by itself.
         let is_free = planned.constraint.is_none();
         let counted = exchange.output_tokens.filter(|count| count.source != TokenSource::Events);
         let counted = counted.filter(|_| is_free);

@@ -28,7 +28,7 @@ impl Minutes {
         }
         let parts = |each: u64| whole.div_ceil(each.saturating_mul(minute));
         let fits = LENGTHS.into_iter().find(|each| parts(*each) <= MOST);
-        // Beyond those, days of months: whatever gives so many.
+        // Beyond those, days of months: whatever gives this many.
         let each = fits.unwrap_or(whole.div_ceil(MOST * minute));
         Some(Self { window, each, count: parts(each) })
     }

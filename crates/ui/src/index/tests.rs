@@ -228,7 +228,7 @@ fn notes_are_kept_whole_in_the_folder_of_the_run() {
     notes.write(&folder, &none.mark()).unwrap();
     assert_eq!(fs::read(outside.path()).unwrap(), b"");
     assert_eq!(Notes::read(&folder), notes);
-    // What cannot be read may be somebody's words: it is not written over.
+    // What cannot be read may be notes of a user: it is not overwritten.
     fs::write(folder.join("notes.json"), "{\"text\": \"mine\"").unwrap();
     assert_eq!(Notes::read(&folder), none);
     let refused = notes.write(&folder, &none.mark()).unwrap_err();

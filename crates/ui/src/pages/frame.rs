@@ -58,7 +58,7 @@ pub(crate) fn message_page(title: &str, message: &str) -> String {
 /// The page for who has no token.
 pub(crate) fn token_page() -> String {
     let body = Html::of(|html| {
-        let words = "This view needs the token that `goodput ui` printed, or that is in its \
+        let words = "This page needs the token that `goodput ui` printed, or that is in its \
                      --token-file. Open the address it printed, or type the token here.";
         html.leaf("p", &[], words);
         html.element("form", &[("method", "get"), ("action", "/"), ("class", "find")], |html| {

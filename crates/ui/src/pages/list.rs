@@ -21,9 +21,9 @@ pub(crate) fn list_page(list: &List) -> String {
             let is_asked =
                 [&list.words, &list.kind, &list.verdict].iter().any(|asked| !asked.is_empty());
             let words = if is_asked {
-                "Nothing here answers to that."
+                "No results match."
             } else {
-                "Nothing is here yet. `goodput run mock --rate 20 --duration 20s` leaves a first run."
+                "No results yet. `goodput run mock --rate 20 --duration 20s` makes a first run."
             };
             html.leaf("p", &[("id", "none")], words);
             return;
@@ -100,9 +100,9 @@ fn shown(list: &List) -> String {
     let (from, to) = (list.skip + 1, list.skip + list.rows.len());
     let total = count(list.total as u64);
     if to - list.skip == list.total {
-        format!("{total} in all, the newest first")
+        format!("{total} in total, newest first")
     } else {
-        format!("{from}–{to} of {total}, the newest first")
+        format!("{from}–{to} of {total}, newest first")
     }
 }
 

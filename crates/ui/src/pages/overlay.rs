@@ -22,12 +22,12 @@ pub(crate) fn overlay_page(overlay: &Overlay) -> String {
             html.leaf("a", &[("href", "/")], "All results");
         });
         if overlay.curves.is_empty() {
-            let words = "Choose results with measured points in the list of all results.";
+            let words = "Select results with measured points in the list of all results.";
             html.leaf("p", &[("id", "none")], words);
             return;
         }
         if overlay.left_out > 0 {
-            let words = format!("{} more curves found no place.", overlay.left_out);
+            let words = format!("{} more curves are not shown.", overlay.left_out);
             html.leaf("p", &[("class", "doubt")], &words);
         }
         wishes(html, overlay);
@@ -40,7 +40,7 @@ pub(crate) fn overlay_page(overlay: &Overlay) -> String {
         sides(html, overlay);
         points(html, overlay);
     });
-    frame("Overlay", "Curves of several results over each other", &body)
+    frame("Overlay", "Curves of several results", &body)
 }
 
 /// Which latency is drawn.
@@ -97,8 +97,8 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
     let chart = |name, title: String, x: &str, y: Axis, series| Chart {
         name,
         says: format!(
-            "{title}, of {names}. Of several runs at one level the median is drawn; bars are 95 % \
-             intervals."
+            "{title}, of {names}. Several runs at one load level are drawn as their median; bars \
+             are 95 % intervals."
         ),
         title,
         x: Axis::linear(x),
@@ -133,10 +133,10 @@ fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> 
     curves.iter().enumerate().map(of).collect()
 }
 
-/// Points of one level together: they stand beside each other.
+/// Points of one level together: they are drawn next to each other.
 fn levels(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
     points.chunk_by(|a, b| match a.at.zip(b.at) {
-        // The last digit is no other level.
+        // A different last digit is the same level.
         Some((a, b)) => (a - b).abs() <= 1e-9 * a.abs(),
         None => a.level == b.level && !a.level.is_empty(),
     })
@@ -175,7 +175,7 @@ impl Overlay {
         }
     }
 
-    /// What a point is, for whoever points at it.
+    /// The tooltip of a point.
     fn note(&self, point: &CurvePoint) -> String {
         let latency = self.latency(point).map(|latency| format!("{} ms", cell(latency.value)));
         let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell(value)));

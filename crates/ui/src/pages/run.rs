@@ -20,13 +20,13 @@ const FIGURES: [&str; 6] = [
 /// What the script fills while a run goes on, by the names of its messages.
 const LIVE: [(&str, &str); 10] = [
     ("point", "Run"),
-    ("at_s", "Seconds since its beginning"),
+    ("at_s", "Seconds since the start"),
     ("ended", "Requests that ended"),
     ("failed", "Requests that failed"),
     ("rate", "Ended per second"),
     ("output_tps", "Output tokens per second"),
     ("in_flight", "In flight, about"),
-    ("server", "Running and waiting, says the server"),
+    ("server", "Running and waiting on the server"),
     ("ttft", "TTFT p50 and p99 (ms)"),
     ("tpot", "TPOT p50 and p99 (ms)"),
 ];
@@ -95,11 +95,7 @@ fn live(html: &mut Html, run: &RunPage) {
             state(html, &run.row);
         });
         let says = [("id", "live-says"), ("role", "status")];
-        html.leaf(
-            "p",
-            &says,
-            "Without a script this page shows how it goes on when it is loaded again.",
-        );
+        html.leaf("p", &says, "Without JavaScript, reload this page to update it.");
         html.element("dl", &[], |html| {
             for (name, title) in LIVE {
                 html.leaf("dt", &[], title);
@@ -126,14 +122,14 @@ fn notes(html: &mut Html, run: &RunPage) {
             );
         }
         if let Some(theirs) = &run.theirs {
-            html.leaf("h3", &[], "What is kept now");
+            html.leaf("h3", &[], "Saved now");
             html.element("p", &[], |html| tags(html, &theirs.tags));
             html.element("pre", &[("id", "theirs")], |html| {
                 for line in theirs.text.split('\n') {
                     html.text(line).ours("\n");
                 }
             });
-            let words = "Below is what you wrote. Keep puts it in the place of the above.";
+            let words = "Your text is below. Save replaces the saved notes with it.";
             html.leaf("p", &[("class", "advice")], words);
         } else {
             html.element("p", &[], |html| tags(html, &entry.notes.tags));
@@ -156,9 +152,9 @@ fn notes(html: &mut Html, run: &RunPage) {
                     html.ours("\n").typed(&entry.notes.text);
                 });
             });
-            html.leaf("button", &[("type", "submit")], "Keep");
+            html.leaf("button", &[("type", "submit")], "Save");
         });
-        let where_kept = "They are kept in the folder of the result, in notes.json.";
+        let where_kept = "Saved in the result's folder, in notes.json.";
         html.leaf("p", &[("class", "advice")], where_kept);
     });
 }

@@ -42,7 +42,7 @@ fn row() -> Row {
     Row { entry, is_live: true }
 }
 
-/// A curve with levels of so many runs each, whose latencies are those of the list.
+/// A curve with levels of this many runs each, whose latencies are those of the list.
 fn curve(name: &str, levels: &[&[f64]]) -> OverlayCurve {
     let spread = |value| Spread {
         p99: Some(Bounded { value, low: Some(value - 1.0), high: Some(value + 1.0) }),
@@ -137,7 +137,7 @@ fn a_list_keeps_what_was_looked_for_and_leads_on() {
     assert!(page.contains("/?q=a%26b&amp;kind=sweep&amp;verdict=&amp;skip=0"), "{page}");
     assert!(page.contains("skip=200"), "{page}");
     assert!(page.contains("href=\"/?q=a%20b\""), "{page}");
-    assert!(list_page(&List::default()).contains("Nothing is here yet"));
+    assert!(list_page(&List::default()).contains("No results yet"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn every_curve_has_a_point_for_every_level() {
     // All runs stand in the table.
     let table = page.split(">Points</h2>").nth(1).unwrap_or_default();
     assert_eq!(table.matches("<th scope=\"row\"").count(), 7, "{page}");
-    assert!(page.contains("1 more curves found no place"), "{page}");
+    assert!(page.contains("1 more curves are not shown"), "{page}");
     assert!(page.contains("metric=tpot&amp;at=p99"), "{page}");
     assert!(overlay_page(&Overlay::default()).contains("id=\"none\""));
 }

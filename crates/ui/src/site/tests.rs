@@ -38,7 +38,7 @@ fn a_head_is_taken_apart_or_refused() {
     );
     assert_eq!(asked.query.iter().filter(|(name, _)| name == "id").count(), 2);
     assert_eq!(asked.cookies("y").collect::<Vec<_>>(), ["2=3"]);
-    // Broken escapes, and what is no text, are left out.
+    // Broken escapes, and what is not text, are left out.
     assert_eq!(request("GET /?a=%zz&b=%ff&c=1 HTTP/1.1").query, [("c".to_owned(), "1".to_owned())]);
     let twice = request("GET / HTTP/1.1\nHost: a\nhost: b\nContent-Length: 1\nContent-Length: 2");
     assert_eq!((twice.header("host"), twice.body_length()), (None, None));
@@ -221,7 +221,7 @@ fn a_saved_page_is_never_shown() {
     let shown = answer(&site, &get(&address));
     assert!(!shown.contains("saved") && !shown.contains("evil.example"), "{shown}");
     assert!(shown.starts_with("HTTP/1.1 404"), "of this log no page can be made: {shown}");
-    // One page is made at a time, and nobody waits for it.
+    // One page is made at a time, and no request waits for it.
     let turn = site.making.lock().unwrap();
     let busy = answer(&site, &get(&address));
     assert!(busy.starts_with("HTTP/1.1 503") && busy.contains("Retry-After: "), "{busy}");
@@ -272,7 +272,7 @@ fn notes_are_kept_for_who_sends_our_form_and_saw_what_there_was() {
     // Who did not see them does not write over them, and loses nothing.
     let late = answer(&site, &form(&path, &body.replace("one", "other")));
     assert!(late.starts_with("HTTP/1.1 409") && late.contains("other\ntwo</textarea>"), "{late}");
-    // What was kept stands beside it, and may be written over now that it was seen.
+    // The saved notes appear next to it, and may be overwritten now that they were seen.
     let (now, mark_now) = ("<pre id=\"theirs\">one\ntwo\n</pre>", Notes::read(&folder).mark());
     assert!(late.contains(now) && late.contains(&mark_now), "{late}");
     // Who is refused for another reason has not seen it.

@@ -37,7 +37,7 @@ pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
     let limits = Limits::of(&slo, basis.attainment_target)?;
     let most = basis
         .most_rps()
-        .ok_or("nothing bounds what a replica carries, so the limit of the model is not known")?;
+        .ok_or("nothing limits what a replica carries, so the limit of the model is unknown")?;
     let limit_rps = basis
         .crossing_rps
         .map(|at| at.max(basis.confirmed_rps))
@@ -126,8 +126,8 @@ impl Bench<'_> {
             tuned.map(|each| (self.score(&each, 1), each)).min_by(|a, b| a.0.total_cmp(&b.0));
         best.map(|(_, each)| each).ok_or_else(|| {
             format!(
-                "no setting of the model crosses the SLO at {:.3} requests/s with steps within a third \
-                 of what was measured",
+                "no setting of the model reaches the SLO limit at {:.3} requests/s with steps \
+                 within a third of what was measured",
                 self.limit_rps
             )
         })
@@ -138,7 +138,7 @@ impl Bench<'_> {
         let Some(lowest) = self.points.first() else { return Err("no points".to_owned()) };
         let input = self.sizes.mean_input();
         let base = self.points.iter().map(|point| point.tpot_ms).fold(f64::INFINITY, f64::min);
-        // A request that finds a step under way waits for its end, half a step on average.
+        // A request that arrives during a step waits for its end, half a step on average.
         let busy = 1.0 - (-lowest.batch).exp();
         let rest = (lowest.ttft_p50_ms - base * (1.0 + 0.5 * busy)).max(0.0);
         let mut all = Vec::new();
@@ -218,7 +218,7 @@ impl Bench<'_> {
             let fewer = |seqs: f64| Parameters { max_seqs: seqs.round() as u32, ..from.clone() };
             let batch = self.points.last().map_or(1.0, |point| point.batch.max(1.0));
             let most = (batch * 4.0).min(f64::from(UNLIMITED));
-            // Fewer sequences keep more waiting: of so many times fewer, the first that miss.
+            // Fewer sequences keep more waiting: the first of these factors that misses.
             let times = bisect(1.0, 8.0, 7, |times| self.excess(&fewer(most / times)) > 1.0);
             tuned.extend(times.map(|times| fewer((most / times).max(1.0))));
         }

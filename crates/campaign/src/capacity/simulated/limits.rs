@@ -31,7 +31,7 @@ impl Limits {
         });
         if let Some(term) = silent {
             return Err(format!(
-                "the simulation keeps no single gaps, and so cannot judge `{term}`"
+                "the simulation keeps no single token intervals, so it cannot judge `{term}`"
             ));
         }
         let speaks = |term: &SloTerm| {
@@ -124,7 +124,7 @@ pub(super) fn value(outcome: &JobOutcome, metric: MetricName) -> Option<f64> {
     }
 }
 
-/// The order statistic at a share: the smallest value that so many do not exceed.
+/// The order statistic at a share: the smallest value that this many do not exceed.
 pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     let rank = (share * values.len() as f64 - 1e-9).ceil().max(1.0) as usize;
     let place = rank.min(values.len()).saturating_sub(1);

@@ -23,14 +23,14 @@ const AS_PLANNED: f64 = 0.005;
 const COUNT_REFUSE: f64 = 0.02;
 const COUNT_WARN: f64 = 0.005;
 
-/// Templates of one tokenizer may differ by so many tokens.
+/// Templates of one tokenizer may differ by this many tokens.
 const TEMPLATE: f64 = 4.0;
 
 /// Shares of failures further apart than this leave other requests on either side.
 const FAILED_REFUSE: f64 = 0.05;
 const FAILED_WARN: f64 = 0.01;
 
-/// Paths that differ by more than these shares of TTFT, and by more than this where nobody knows it.
+/// Paths that differ by more than these shares of TTFT, and by more than this where TTFT is unknown.
 const PATH_REFUSE: f64 = 0.5;
 const PATH_WARN: f64 = 0.05;
 const PATH_MS: f64 = 1.0;
@@ -56,7 +56,7 @@ const LENGTHS: &[&str] = &[
     "attainment",
 ];
 
-/// Of them, those that count all answers alike, whoever's tokens they are.
+/// Of them, those that count all answers alike, by any tokenizer.
 const ALIKE: [&str; 2] = ["recounted_tokens_per_s", "characters_per_s"];
 
 /// Metrics of good requests only. Attainment and goodput count a failure as a miss.
@@ -160,8 +160,8 @@ impl Check<'_> {
                       freezes one to a file";
         if ours.is_empty() || theirs.is_empty() {
             if !is_live {
-                let message = "a run has no hash of its workload: nobody can say whether both \
-                               were sent the same";
+                let message = "a run has no workload hash: whether both servers received the same \
+                               requests is unknown";
                 self.put(
                     "workload_hash",
                     Matter::Warn,
@@ -175,8 +175,8 @@ impl Check<'_> {
         let has_seeds = one.seed != other.seed;
         if has_seeds && is_alike && !is_live {
             let message = format!(
-                "the seeds differ: {} on the reference, {} here; prompts and instants are others of \
-                 the same kind, and the luck of the draw is in every difference",
+                "the seeds differ: {} on the reference, {} here; prompts and instants are \
+                 different draws of the same kind, and chance is part of every difference",
                 one.seed, other.seed
             );
             self.put(
@@ -190,12 +190,11 @@ impl Check<'_> {
             return;
         }
         if is_alike && one.calibration != other.calibration {
-            let found = self.texts("words were counted differently before the runs", |facts| {
-                &facts.calibration
-            });
+            let found =
+                self.texts("prompts were calibrated differently", |facts| &facts.calibration);
             let message = found.unwrap_or_default()
                 + "; prompts have the same length in tokens of each server, but not the same text";
-            // A template is not a tokenizer; and what nobody counted may be either.
+            // A template is not a tokenizer; and what was not counted may be either.
             let (ours, theirs) = (words(one), words(other));
             let is_known = !ours.is_empty() && !theirs.is_empty();
             let matter = if is_known && ours != theirs { Matter::Refuse } else { Matter::Warn };
@@ -207,7 +206,8 @@ impl Check<'_> {
             };
             let what = self.texts("the workloads differ", |facts| &facts.workload);
             let message = format!(
-                "{} (hash {} against {}): other prompts make other figures, whatever the servers do",
+                "{} (hash {} against {}): different prompts give different figures, whatever the \
+                 servers do",
                 what.unwrap_or_else(|| "the workloads differ".to_owned()),
                 excerpt(&short(&ours)),
                 excerpt(&short(&theirs)),
@@ -237,7 +237,7 @@ impl Check<'_> {
         // Without an SLO there is nothing to compare on that side, and nothing to spoil.
         let is_on_both = !self.reference.slo.is_empty() && !self.candidate.slo.is_empty();
         let matter = if is_on_both { Matter::Refuse } else { Matter::Info };
-        let message = format!("{found}; goodput and attainment are not about the same promise");
+        let message = format!("{found}; goodput and attainment measure different SLOs");
         self.put(
             "slo",
             matter,
@@ -273,7 +273,7 @@ impl Check<'_> {
         if let Some(found) =
             self.texts("the prefix caches were treated differently", |facts| &facts.cache)
         {
-            let message = format!("{found}; what is cached is not computed");
+            let message = format!("{found}; cached tokens are not computed");
             self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
         }
         match (self.reference.cached_share, self.candidate.cached_share) {
@@ -282,9 +282,9 @@ impl Check<'_> {
                     return;
                 };
                 let message = format!(
-                    "the prefix caches were not in the same state: {} of prompt tokens came from it \
-                     on the reference, {} here; what is cached is not computed, which shortens TTFT \
-                     and leaves room for other requests",
+                    "the prefix caches were not in the same state: {} of prompt tokens were \
+                     cached on the reference, {} here; cached tokens are not computed, which \
+                     shortens TTFT and leaves room for other requests",
                     percent(one),
                     percent(other)
                 );
@@ -298,8 +298,8 @@ impl Check<'_> {
                     ("this server", "the reference")
                 };
                 let message = format!(
-                    "{who} took {} of prompt tokens from its prefix cache, and {other} does not say \
-                     what it took: nobody knows whether both did the same work",
+                    "{who} took {} of prompt tokens from its prefix cache, and {other} does not \
+                     report its share: whether both did the same work is unknown",
                     percent(share)
                 );
                 self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
@@ -310,7 +310,7 @@ impl Check<'_> {
 
     fn token_source(&mut self) {
         let found =
-            self.texts("output tokens were counted by others", |facts| &facts.output_source);
+            self.texts("output tokens were counted differently", |facts| &facts.output_source);
         let Some(found) = found else { return };
         let is_exact = |facts: &SideFacts| {
             facts.output_source.split(BETWEEN).all(|source| EXACT.contains(&source))
@@ -320,8 +320,7 @@ impl Check<'_> {
         } else {
             Matter::Refuse
         };
-        let message =
-            format!("{found}; a chunk may hold several tokens, so that rates differ by it");
+        let message = format!("{found}; a chunk may hold several tokens, so rates differ");
         let advice = "count both with one tokenizer: --count-with, or have both servers send usage";
         self.put("token_source", matter, TOKENS, Words { message, advice });
     }
@@ -350,7 +349,7 @@ impl Check<'_> {
     }
 
     fn output_length(&mut self) {
-        // Tokens of two tokenizers are no measure of length.
+        // Tokens of two tokenizers do not compare lengths.
         let characters = self.both(|facts| facts.characters_mean);
         let by_characters = characters.filter(|_| self.has_tokenizers());
         let Some((one, other)) = by_characters.or_else(|| self.both(|facts| facts.output_mean))
@@ -372,9 +371,9 @@ impl Check<'_> {
         }
         let unit = if by_characters.is_some() { "characters" } else { "tokens" };
         let message = format!(
-            "answers are not of the same length: {one:.1} {unit} on average on the reference, \
-             {other:.1} here, {} apart by what was asked; who writes less is done sooner and takes \
-             more requests",
+            "answers do not have the same length: {one:.1} {unit} on average on the reference, \
+             {other:.1} here, {} apart relative to the requested lengths; a server that writes \
+             less finishes sooner and takes more requests",
             percent(apart)
         );
         let advice = "ask for exact lengths on both (--output-length exact), or compare TTFT and \
@@ -396,12 +395,12 @@ impl Check<'_> {
         let (one, other) = (self.reference.failed_share, self.candidate.failed_share);
         let Some(matter) = graded((one - other).abs(), FAILED_WARN, FAILED_REFUSE) else { return };
         let message = format!(
-            "requests failed more often on one side: {} on the reference, {} here; latencies are of \
-             those that ended well, and who turns work away has less of it",
+            "requests failed more often on one side: {} on the reference, {} here; latencies \
+             cover only completed requests, and a server that refuses work has less to do",
             percent(one),
             percent(other)
         );
-        let advice = "look at the errors first; goodput and attainment count a failure as a miss";
+        let advice = "check the errors first; goodput and attainment count a failure as a miss";
         self.put("failed_share", matter, OF_GOOD, Words { message, advice });
     }
 
@@ -421,10 +420,10 @@ impl Check<'_> {
         let of_ttft = share.map(|share| format!(", {} of the shorter median TTFT", percent(share)));
         let message = format!(
             "the paths differ: a round trip takes {one:.2} ms to the reference, {other:.2} ms to \
-             this server{}; it is part of TTFT and E2E, and no server's doing",
+             this server{}; it is part of TTFT and E2E, but not caused by either server",
             of_ttft.unwrap_or_default()
         );
-        let advice = "measure from a machine that is as near to both, or compare TPOT";
+        let advice = "measure from a machine equally close to both, or compare TPOT";
         self.put("path_rtt", matter, PATH, Words { message, advice });
     }
 }

@@ -165,7 +165,7 @@ fn load(mode: &Mode) -> String {
     }
 }
 
-/// What is asked for, whoever counts tokens and wherever files lie.
+/// What is sent, regardless of tokenizer and file locations.
 fn shape(plan: &WorkloadPlan) -> String {
     let mut plan = plan.clone();
     plan.name.clear();
@@ -191,7 +191,7 @@ fn calibration(found: &TokenCalibration) -> String {
     format!("{}, template {template_tokens}+{message_tokens}{WORDS}{costs}", source.name())
 }
 
-/// FNV-1a: tells texts apart, and protects from nobody.
+/// FNV-1a: tells texts apart; it is not a cryptographic hash.
 pub fn fingerprint(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))

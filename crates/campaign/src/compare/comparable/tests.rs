@@ -311,7 +311,7 @@ fn prompts_cut_to_two_tokenizers_are_named() {
     assert_eq!((all[0].code.as_str(), all[0].matter), ("tokenizer", Matter::Refuse));
     assert!(all[0].advice.contains("--count-with"));
     assert!(all[0].touches("tpot_p50") && !all[0].touches("ttft_p50"));
-    // The same words, in another template; and words that nobody counted on one side.
+    // The same words, in another template; and words without a count on one side.
     for calibration in ["server, template 9+4, words 1", ""] {
         let own = with(|facts| {
             facts.workload_hash = "bbbb".to_owned();
@@ -376,7 +376,7 @@ fn two_tokenizers_are_compared_by_characters() {
         facts.output_mean = Some(110.0);
     });
     assert_eq!(all, [refused("tokenizer")]);
-    // A template that is two tokens longer is no other tokenizer.
+    // A template that is two tokens longer does not make another tokenizer.
     let short = |input: f64| {
         with(|facts| (facts.input_mean, facts.planned_input_mean) = (Some(input), Some(20.0)))
     };

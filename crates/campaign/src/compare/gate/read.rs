@@ -11,7 +11,7 @@ const MOST: usize = 32;
 /// Changes in proportion beyond this are slips of the pen.
 const LARGEST: f64 = 100.0;
 
-/// Changes smaller than this are no measurement's.
+/// Changes smaller than this cannot be measured.
 const SMALLEST: f64 = 1e-9;
 
 const EXAMPLE: &str = "an example: `p99 ttft < +5%, goodput > -3%`";
@@ -48,7 +48,7 @@ pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
         };
         let is_same = |other: &&Gate| other.metric == gate.metric && other.limit == gate.limit;
         if let Some(other) = found.iter().find(is_same) {
-            return wrong(format!("`{other}` limits the same already"));
+            return wrong(format!("`{other}` already limits the same figure"));
         }
         found.push(gate);
     }
@@ -86,7 +86,7 @@ fn known() -> String {
 }
 
 fn unknown(words: &str) -> String {
-    format!("`{}` is no figure that can be compared: {}", excerpt(words.trim()), known())
+    format!("`{}` is not a figure that can be compared: {}", excerpt(words.trim()), known())
 }
 
 /// The name of a metric in the words that people have for it, in whatever order.
@@ -156,7 +156,7 @@ fn read_change(text: &str, scale: Scale) -> Result<f64, String> {
     // Shifted in the text: a division would round, and not read back to the same bit.
     let change: Option<f64> =
         Some(number).filter(|_| is_plain).and_then(|number| format!("{number}e-2").parse().ok());
-    let Some(change) = change else { return expected("is no number") };
+    let Some(change) = change else { return expected("is not a number") };
     if change != 0.0 && change.abs() < SMALLEST {
         return expected("is too small");
     }

@@ -58,7 +58,7 @@ fn a_share_is_limited_in_points() {
 #[test]
 fn errors_name_the_piece_what_is_known_and_an_example() {
     let unknown = error("p99 ttft < 5%, speed > 3%");
-    assert!(unknown.starts_with("gate 2, `speed > 3%`: `speed` is no figure"), "{unknown}");
+    assert!(unknown.starts_with("gate 2, `speed > 3%`: `speed` is not a figure"), "{unknown}");
     assert!(unknown.contains("ttft, tpot, itl, e2e"), "{unknown}");
     assert!(unknown.contains("goodput_rps, attainment, error_share"), "{unknown}");
     assert!(unknown.ends_with("`p99 ttft < +5%, goodput > -3%`"), "{unknown}");
@@ -69,20 +69,20 @@ fn errors_name_the_piece_what_is_known_and_an_example() {
         ("ttft < 5%", "expected a percentile of it, as in `p99 ttft`"),
         ("p99 goodput < 5%", "expected it without `p99`"),
         ("p50 p99 ttft < 5%", "two percentiles"),
-        ("p100 ttft < 5%", "no figure"),
-        ("mean ttft < 5%", "no figure"),
+        ("p100 ttft < 5%", "not a figure"),
+        ("mean ttft < 5%", "not a figure"),
         ("p99 ttft < 5", "has no `%`"),
         ("p99 ttft < 500ms", "has no `%`"),
-        ("p99 ttft < %", "is no number"),
-        ("p99 ttft < nan%", "is no number"),
-        ("p99 ttft < infe%", "is no number"),
-        ("p99 ttft < 1e3%", "is no number"),
-        ("p99 ttft < +-3%", "is no number"),
+        ("p99 ttft < %", "is not a number"),
+        ("p99 ttft < nan%", "is not a number"),
+        ("p99 ttft < infe%", "is not a number"),
+        ("p99 ttft < 1e3%", "is not a number"),
+        ("p99 ttft < +-3%", "is not a number"),
         ("p99 ttft > -100%", "more than can change"),
         ("p99 ttft < 10001%", "more than can change"),
         ("p99 ttft < 0.00000000001%", "too small"),
-        ("p99 ttft < 5%, ttft p99 <= 6%", "`p99 ttft < +5%` limits the same already"),
-        ("p99 ttft <> 5%", "is no number"),
+        ("p99 ttft < 5%, ttft p99 <= 6%", "`p99 ttft < +5%` already limits the same figure"),
+        ("p99 ttft <> 5%", "is not a number"),
     ] {
         assert!(error(text).contains(part), "{text}: {}", error(text));
     }
@@ -200,7 +200,7 @@ fn a_gate_holds_where_the_whole_interval_does() {
     assert_eq!(goodput((0.001, 0.02)), Equivalent);
     assert_eq!(goodput((-0.03, 0.02)), Inconclusive);
     assert_eq!(goodput((-0.06, -0.03)), Worse);
-    // A limit on a gain: too good to be true is missed, and a loss is no gain.
+    // A limit on a gain: too good to be true is missed, and a loss is not a gain.
     let most = |ends| judged("goodput < +5%", "goodput_rps", ends);
     assert_eq!(most((0.06, 0.09)), Worse);
     assert_eq!(most((-0.09, -0.06)), Equivalent);

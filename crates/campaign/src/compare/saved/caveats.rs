@@ -16,8 +16,8 @@ impl Saved<'_> {
             Caveat::new(
                 CaveatCode::NotInterleaved,
                 Severity::Info,
-                "the runs were not measured in turn: whatever changed between them beside the \
-                 servers is in every difference",
+                "the runs were not measured in turn: every difference includes whatever else \
+                 changed between them",
             )
             .advise("`goodput compare` with both servers up measures them in turn"),
         ];
@@ -39,7 +39,7 @@ impl Saved<'_> {
             }
         }
         for (side, place) in empty {
-            let message = format!("{place}{side} has no run that can be used");
+            let message = format!("{place}{side} has no usable run");
             all.push(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message));
         }
         for (fits, names) in single {
@@ -85,15 +85,16 @@ impl Saved<'_> {
         let (severity, rest) = match self.floor {
             None => (
                 Severity::Warn,
-                "its intervals know how requests spread, but nobody knows how much runs differ by \
-                 chance, so there is no verdict"
+                "its intervals show how requests vary, but not how much runs differ by chance, so \
+                 there is no verdict"
                     .to_owned(),
             ),
             Some(floor) if !fits => (
                 Severity::Warn,
                 format!(
-                    "the noise floor of this rig is of something else ({}, {}, runs of {} s), so \
-                     nobody knows how much these differ by chance, and there is no verdict",
+                    "the noise floor of this rig was measured on something else ({}, {}, runs of \
+                     {} s), so how much these runs differ by chance is unknown, and there is no \
+                     verdict",
                     floor.workload, floor.load, floor.run_s
                 ),
             ),
@@ -118,7 +119,7 @@ impl Saved<'_> {
             let message = format!("{count} of {n} runs are {what}");
             (count > 0).then(|| {
                 Caveat::new(CaveatCode::DoubtfulRuns, Severity::Warn, message)
-                    .advise("`goodput report` on its folder says more")
+                    .advise("run `goodput report` on its folder for details")
             })
         };
         let why = |verdict| {

@@ -22,9 +22,9 @@ pub(super) struct Estimate {
 enum Spread {
     /// Several runs on both sides.
     Runs { values: [Vec<f64>; 2], mean: f64 },
-    /// Mean, and the floor's standard deviation and error, known to so many degrees of freedom.
+    /// Mean, and the floor's standard deviation and error, known to this many degrees of freedom.
     Floor { spread: [f64; 3], degrees: f64 },
-    /// Nobody knows how runs spread; at most the ends that their own intervals make.
+    /// The spread of runs is unknown; at most the ends that their own intervals make.
     Own { mean: f64, ends: Option<[f64; 2]> },
 }
 

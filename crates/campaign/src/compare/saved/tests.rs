@@ -141,7 +141,7 @@ fn single_runs_have_no_verdict() {
     let few = found.caveats.iter().find(|caveat| caveat.code == CaveatCode::FewSamples).unwrap();
     assert!(few.message.contains("a single run of new, old: "), "{}", few.message);
     assert_eq!(found.verdict, Verdict::Suspect);
-    // Nobody can insist on what is not known.
+    // An unknown fact cannot be required.
     let insisted = saved(CompareFacts::default(), Design::default(), sides(), None, true);
     assert_eq!(insisted.outcome, Outcome::NoVerdict);
     // A run without an interval of its own has none.
@@ -218,7 +218,7 @@ fn a_floor_of_something_else_does_not_help() {
     for other in &other {
         assert_eq!((other.outcome, other.verdict), (Outcome::NoVerdict, Verdict::Suspect));
         let few = other.caveats.iter().find(|one| one.code == CaveatCode::FewSamples).unwrap();
-        assert!(few.message.contains("is of something else"), "{}", few.message);
+        assert!(few.message.contains("was measured on something else"), "{}", few.message);
         assert!(other.floor.is_some(), "it is shown all the same");
     }
 }
@@ -388,7 +388,7 @@ fn a_tested_figure_that_a_run_lacks_has_no_verdict() {
         assert_eq!((tail.n as usize, tail.is_tested), (whole, true));
         assert_eq!((tail.outcome, found.outcome), (Outcome::NoVerdict, Outcome::NoVerdict));
         assert_eq!(of("ttft_p50").unwrap().outcome, Outcome::Equivalent);
-        // What nobody tests is described by what there is.
+        // An untested figure is described by the data there is.
         assert_eq!(of("e2e_p99").is_some(), whole > 0);
         let missing = found.caveats.iter().find(|one| one.code == CaveatCode::FigureMissing);
         let expected = format!("no verdict on p99 TTFT: new has it in {whole} of 5 runs");

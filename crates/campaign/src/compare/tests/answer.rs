@@ -1,4 +1,4 @@
-use super::{against_100, beside, blocks, design};
+use super::{against_100, blocks, design, joined};
 use crate::compare::*;
 
 fn close(actual: f64, expected: f64) {
@@ -92,7 +92,7 @@ fn nothing_at_all_is_worse_and_not_missing() {
 #[test]
 fn a_figure_that_a_run_lacks_stays_in_the_family() {
     let values = [110.0, 111.0, 110.0, 111.0];
-    let both = beside(against_100("ttft_p50", &values), &against_100("ttft_p99", &values));
+    let both = joined(against_100("ttft_p50", &values), &against_100("ttft_p99", &values));
     let told = |lacks: &[usize]| -> Vec<_> {
         let mut done = both.clone();
         for place in lacks {
@@ -148,7 +148,7 @@ fn errors_are_in_the_family() {
     let errors =
         blocks("error_share", &shares.iter().map(<[f64; 2]>::as_slice).collect::<Vec<_>>());
     let faster = against_100("ttft_p50", &[90.0, 90.1, 89.9, 90.0, 90.1, 89.9]);
-    let all = findings(&design(&[6]), &beside(faster, &errors));
+    let all = findings(&design(&[6]), &joined(faster, &errors));
     let told: Vec<_> =
         all.iter().map(|found| (found.metric.as_str(), found.is_tested, found.outcome)).collect();
     let expected = [("ttft_p50", true, Outcome::Better), ("error_share", true, Outcome::Worse)];
@@ -161,7 +161,7 @@ fn figures_and_looks_share_the_chance() {
     let sure = against_100("ttft_p50", &[120.0, 120.1, 120.0, 120.1, 120.0, 120.1]);
     let less = against_100("tpot_p50", &[95.0, 105.0, 96.0, 104.0, 95.0, 105.0]);
     let other = against_100("e2e_p50", &[95.0, 105.0, 96.0, 104.0, 95.0, 105.0]);
-    let done = beside(beside(sure, &less), &other);
+    let done = joined(joined(sure, &less), &other);
     let all = findings(&design(&[6]), &done);
     let told: Vec<_> = all.iter().map(|found| (found.metric.as_str(), found.is_tested)).collect();
     assert_eq!(told, [("ttft_p50", true), ("tpot_p50", true), ("e2e_p50", false)]);
@@ -175,14 +175,14 @@ fn figures_and_looks_share_the_chance() {
     assert!((0.017..0.021).contains(&(1.0 - all[2].confidence)), "{}", all[2].confidence);
 }
 
-/// Beside a sure one the second of two has three quarters of 5 % to differ at: half of its own part
+/// Next to a sure one, the second of two has three quarters of 5 % to differ at: half of its own part
 /// stays with the first, which may yet be called equivalent.
 #[test]
 fn what_is_sure_leaves_chance_to_the_rest() {
     // p = 0.03: more than 5 % / 2, less than three quarters of 5 %.
     let own = [96.0, 98.0, 99.0, 92.0, 99.0, 93.0];
     let word = |other: [f64; 6]| {
-        let done = beside(against_100("ttft_p50", &own), &against_100("tpot_p50", &other));
+        let done = joined(against_100("ttft_p50", &own), &against_100("tpot_p50", &other));
         let all = findings(&design(&[6]), &done);
         assert!((0.025..0.0375).contains(&all[0].p.unwrap()), "{:?}", all[0].p);
         close(all[0].confidence, 0.975);
@@ -198,7 +198,7 @@ fn what_is_sure_leaves_chance_to_the_rest() {
 fn what_is_not_tested_is_described() {
     let told = against_100("ttft_p50", &[120.0, 120.1, 120.0, 120.1, 120.0, 120.1]);
     let other = against_100("e2e_p50", &[120.0, 120.1, 120.0, 120.1, 120.0, 120.1]);
-    let all = findings(&design(&[6]), &beside(told, &other));
+    let all = findings(&design(&[6]), &joined(told, &other));
     assert_eq!((all[0].is_tested, all[0].outcome), (true, Outcome::Worse));
     assert_eq!((all[1].is_tested, all[1].outcome), (false, Outcome::Described));
     assert!(all[1].low.unwrap() > 0.19);
@@ -206,9 +206,9 @@ fn what_is_not_tested_is_described() {
     assert_eq!(one[0].outcome, Outcome::NoVerdict, "two blocks do not describe either");
 }
 
-/// Runs of so many requests each, none of which failed or missed.
+/// Runs of this many requests each, none of which failed or missed.
 fn clean(blocks: u32, requests: u64) -> Vec<Cell> {
-    let shares: Vec<Cell> = beside(
+    let shares: Vec<Cell> = joined(
         super::blocks("error_share", &vec![&[0.0, 0.0][..]; blocks as usize]),
         &super::blocks("attainment", &vec![&[1.0, 1.0][..]; blocks as usize]),
     );
@@ -260,7 +260,7 @@ fn gates_are_the_family_and_share_the_chance() {
     let near = against_100("e2e_p99", &[105.0, 105.5, 104.5, 105.0, 105.5, 104.5]);
     let calm = against_100("ttft_p50", &[100.0, 100.5, 99.5, 100.0, 100.5, 99.5]);
     let gates = vec![below("e2e_p99", 0.05), below("ttft_p50", 0.05)];
-    let all = findings(&Design { gates, ..design(&[6]) }, &beside(near, &calm));
+    let all = findings(&Design { gates, ..design(&[6]) }, &joined(near, &calm));
     let told: Vec<_> = all.iter().map(|found| (found.metric.as_str(), found.is_tested)).collect();
     assert_eq!(told, [("e2e_p99", true), ("ttft_p50", true)]);
     assert!(all[0].p.unwrap() < 1e-4 && all[1].p.unwrap() > 0.5);
@@ -277,7 +277,7 @@ fn the_word_of_a_gated_figure_is_as_sure_as_the_family() {
         let gates = gates.iter().map(|metric| below(metric, 0.5)).collect();
         let other = against_100("tpot_p50", &[100.0, 100.1, 99.9, 100.0, 100.1, 99.9]);
         let design = Design { gates, ..design(&[6]) };
-        let all = findings(&design, &beside(own, &other));
+        let all = findings(&design, &joined(own, &other));
         let found = all.iter().find(|found| found.metric == "ttft_p50").unwrap();
         assert!((0.025..0.05).contains(&found.p.unwrap()), "{found:?}");
         let judged = judge_gates(&design.gates, &all);
@@ -307,7 +307,7 @@ fn further_blocks_of_a_gated_figure_are_those_of_its_limit() {
     assert!(needed(0.06) > needed(0.07) && needed(0.07) > 5, "{}", needed(0.07));
     assert_eq!(more(&[0.07]), Some(needed(0.07)));
     assert_eq!(more(&[0.07, 0.06]), Some(needed(0.06)));
-    // It holds, though nobody can tell whether there is a change at all.
+    // It holds, although it is unclear whether there is a change at all.
     assert_eq!(more(&[0.5]), None);
 }
 
@@ -385,7 +385,7 @@ fn no_place_claims_more_than_its_finding() {
     assert_eq!(ranks[2], (2, vec![0], vec![]));
     // With three more of them in the family nothing is told of it at all.
     for metric in ["ttft_p50", "tpot_p50", "tpot_p99"] {
-        done = beside(done, &of(metric, slower));
+        done = joined(done, &of(metric, slower));
     }
     assert_eq!(places(&done), (Outcome::Inconclusive, tie));
     // What is plain is told of all.

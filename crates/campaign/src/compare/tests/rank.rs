@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{against_100, beside, blocks, design};
+use super::{against_100, blocks, design, joined};
 use crate::compare::rank::{Runs, ranked};
 use crate::compare::*;
 
@@ -25,7 +25,7 @@ fn who_is_better_than_the_better_is_better() {
     let plain: Vec<[f64; 4]> =
         [0.0, 0.1, -0.1, 0.2, 0.0, -0.2, 0.1, 0.0].map(|by| [10.0 + by, 20.0, 30.0, 40.0]).into();
     for metric in ["ttft_p50", "tpot_p50", "tpot_p99", "output_tokens_per_s", "goodput_rps"] {
-        done = beside(done, &of(metric, &plain));
+        done = joined(done, &of(metric, &plain));
     }
     let mut design = design(&[8]);
     design.sides.extend(["c".to_owned(), "d".to_owned()]);
@@ -115,7 +115,7 @@ proptest! {
         for one in 0..count {
             let own = of(one);
             prop_assert_eq!(own.rank as usize, own.behind.len() + 1);
-            // Whoever is before those before it is before it too; so nobody is before himself.
+            // The order is transitive, and no side is before itself.
             prop_assert!(own.behind.iter().all(|ahead| is_ahead(*ahead, one)), "{:?}", ranks);
             let above = own.behind.iter().flat_map(|ahead| &of(*ahead).behind);
             prop_assert!(above.into_iter().all(|above| own.behind.contains(above)), "{:?}", ranks);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
-use super::{against_100, beside, design};
+use super::{against_100, design, joined};
 use crate::compare::doubts::{of_differences, silence};
 use crate::compare::*;
 
@@ -18,7 +18,7 @@ fn compared(design: &Design, done: Vec<Cell>) -> Comparison {
         design.clone(),
         sides.to_vec(),
         done,
-        Beside::default(),
+        ComparisonContext::default(),
     )
 }
 
@@ -30,7 +30,7 @@ const WILD: [f64; 6] = [90.0, 111.0, 92.0, 109.0, 93.0, 108.0];
 fn the_worst_word_is_that_of_the_whole() {
     let say = |tokens: &[f64], ttft: &[f64]| {
         let done =
-            beside(against_100("output_tokens_per_s", tokens), &against_100("ttft_p50", ttft));
+            joined(against_100("output_tokens_per_s", tokens), &against_100("ttft_p50", ttft));
         compared(&design(&[6]), done).outcome
     };
     assert_eq!(say(&SAME, &SAME), Outcome::Equivalent);
@@ -44,7 +44,7 @@ fn the_worst_word_is_that_of_the_whole() {
 fn all_axes_stand_in_one_table_with_costs() {
     // The geometric mean, which findings have too, is 110.
     let [up, down] = [110.0 * 1.25, 110.0 / 1.25];
-    let done = beside(
+    let done = joined(
         against_100("output_tokens_per_s", &[up, down, 110.0, up, down, 110.0]),
         &against_100("goodput_tokens_per_s", &[50.0; 6]),
     );
@@ -79,7 +79,7 @@ fn difference(matter: Matter, spoils: &[&str]) -> Difference {
 
 #[test]
 fn what_is_not_comparable_has_no_verdict() {
-    let done = beside(against_100("output_tokens_per_s", &MORE), &against_100("ttft_p50", &MORE));
+    let done = joined(against_100("output_tokens_per_s", &MORE), &against_100("ttft_p50", &MORE));
     let design = design(&[6]);
     let fresh = findings(&design, &done);
     let outcomes = |spoils: &[&str]| -> Vec<Outcome> {
@@ -100,7 +100,7 @@ fn what_is_not_comparable_has_no_verdict() {
 
 #[test]
 fn void_runs_and_missing_tails_are_said() {
-    let mut done = beside(against_100("ttft_p50", &SAME), &against_100("ttft_p99", &SAME));
+    let mut done = joined(against_100("ttft_p50", &SAME), &against_100("ttft_p99", &SAME));
     done[1].verdict = Verdict::Suspect;
     done[5].figures.remove("ttft_p99");
     let found = compared(&design(&[6]), done.clone());
@@ -139,10 +139,10 @@ fn margins_below_the_floor_are_said() {
         sd: [("ttft_p50".to_owned(), sd)].into(),
     };
     let say = |design: &Design, sd: f64| {
-        let beside = Beside { floor: Some(floor(sd)), ..Beside::default() };
+        let evidence = ComparisonContext { floor: Some(floor(sd)), ..ComparisonContext::default() };
         let done = against_100("ttft_p50", &SAME);
         let facts = CompareFacts::default();
-        Comparison::paired(facts, design.clone(), Vec::new(), done, beside).caveats
+        Comparison::paired(facts, design.clone(), Vec::new(), done, evidence).caveats
     };
     // The margin of 3 % is 0.02956 in the logarithm.
     let mut design = design(&[6]);
@@ -162,9 +162,10 @@ fn margins_below_the_floor_are_said() {
 #[test]
 fn requests_that_differ_are_said() {
     let proof = Proof { compared: 10, identical: 9, ..Proof::default() };
-    let beside = Beside { proof: Some(proof), ..Beside::default() };
+    let evidence = ComparisonContext { proof: Some(proof), ..ComparisonContext::default() };
     let done = against_100("ttft_p50", &SAME);
-    let found = Comparison::paired(CompareFacts::default(), design(&[6]), Vec::new(), done, beside);
+    let found =
+        Comparison::paired(CompareFacts::default(), design(&[6]), Vec::new(), done, evidence);
     assert_eq!(found.caveats[0].code, CaveatCode::NotSameRequests);
     assert_eq!(found.verdict, Verdict::Suspect);
     // It can be read back.
@@ -187,7 +188,7 @@ fn what_differs_inside_blocks_is_said_too() {
     assert_eq!((cache.len(), cache[0].matter, cache[0].side), (1, Matter::Refuse, 1));
     assert!(cache[0].message.starts_with("in 6 of 6 pairs of runs"), "{}", cache[0].message);
     assert_eq!((found.verdict, found.outcome), (Verdict::Void, Outcome::NoVerdict));
-    // Once is no pattern.
+    // Once is not a pattern.
     for cell in &mut done {
         cell.facts.cached_share = Some(if cell.ask.number == 1 { 0.1 } else { 0.0 });
     }
@@ -240,7 +241,8 @@ fn a_side_that_fails_is_not_forgotten_with_its_blocks() {
 fn what_went_wrong_on_the_way_is_said() {
     let say = |facts: CompareFacts| {
         let done = against_100("ttft_p50", &SAME);
-        Comparison::paired(facts, design(&[6]), Vec::new(), done, Beside::default()).verdict
+        Comparison::paired(facts, design(&[6]), Vec::new(), done, ComparisonContext::default())
+            .verdict
     };
     let usual = CompareFacts::default;
     assert_eq!(say(usual()), Verdict::Valid);
@@ -258,13 +260,14 @@ fn what_went_wrong_on_the_way_is_said() {
         cell.ask.number = place;
         cell.doubt = Some(Caveat::new(code, Severity::Void, why));
     }
-    let found = Comparison::paired(facts, design(&[6]), Vec::new(), done, Beside::default());
+    let found =
+        Comparison::paired(facts, design(&[6]), Vec::new(), done, ComparisonContext::default());
     assert_eq!(found.verdict, Verdict::Void);
     let why = found.caveats.iter().find(|caveat| caveat.code == CaveatCode::DoubtfulRuns).unwrap();
     let said =
         "4 of 16 runs were void, most often: too late (e.g. points/014-…): their blocks do not";
     assert!(why.message.starts_with(said), "{}", why.message);
-    assert!(why.advice.as_ref().unwrap().contains("begin a new one"), "{why:?}");
+    assert!(why.advice.as_ref().unwrap().contains("start a new one"), "{why:?}");
     let none = compared(&design(&[6]), Vec::new());
     assert_eq!(none.caveats[0].message, "nothing was measured");
 }
@@ -275,7 +278,7 @@ fn runs_that_are_short_for_their_answers_are_said() {
     let say = |seconds: f64, level: Level| {
         let rates = against_100("output_tokens_per_s", &SAME);
         let done =
-            beside(rates, &against_100("e2e_p99", &SAME.map(|value| value * seconds * 10.0)));
+            joined(rates, &against_100("e2e_p99", &SAME.map(|value| value * seconds * 10.0)));
         let found = compared(&Design { levels: vec![level], ..design(&[6]) }, done);
         found.caveats.iter().any(|caveat| caveat.code == CaveatCode::ShortWindow)
     };

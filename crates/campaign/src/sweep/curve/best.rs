@@ -26,9 +26,9 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
     let Some(first) = entries.iter().rev().max_by(|a, b| a.confirmed.total_cmp(&b.confirmed))
     else {
         let why = if configurations.iter().any(is_searched) {
-            "no configuration has an answer"
+            "no configuration has a goodput"
         } else {
-            "no load was searched for, so none of them is called best"
+            "the sweep searched for no load"
         };
         return (None, why.to_owned());
     };
@@ -47,14 +47,14 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
         .map(|(_, one)| name(one))
         .collect();
     let because = match (others.first(), ties.is_empty()) {
-        (None, _) => "the only one with an answer".to_owned(),
+        (None, _) => "the only one with a goodput".to_owned(),
         (_, false) => format!("a tie within the intervals with {}", ties.join(", ")),
         (Some(second), true) => beats(first, second),
     };
     let unknown = if unknown.is_empty() {
         String::new()
     } else {
-        format!("; not compared, without an answer: {}", unknown.join(", "))
+        format!("; not compared, because they have no goodput: {}", unknown.join(", "))
     };
     (Some(first.place), format!("{because}{unknown}"))
 }

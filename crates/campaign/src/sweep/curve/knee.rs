@@ -5,7 +5,7 @@
 //!
 //! Completions are compared with the arrivals of the same window, not with the rate that was asked
 //! for: the chance of a schedule is not the server's doing. Even so a short window falls short of
-//! 99 % by chance, since the requests under way at its end need not be as many as at its begin. The
+//! 99 % by chance, since the number of requests in flight may differ between its end and its start. The
 //! difference of two such counts has a standard deviation of √(2N); what lies within three of them
 //! is taken for chance where the point was long enough to be judged by its course, or kept the SLO.
 //! Where neither is so, the level counts neither way: it is too short to judge, and named so. A point
@@ -88,7 +88,7 @@ fn counted(points: &[&PointSummary]) -> Delivery {
     if failed > (1.0 - SHARE) * due {
         return Delivery::Short;
     }
-    // What failed and what is still under way are both not delivered.
+    // Failed requests and those still in flight are both not delivered.
     if short + failed <= (1.0 - SHARE) * due {
         return Delivery::Delivered;
     }

@@ -1,4 +1,4 @@
-//! Curves against other people's programs (`tests/oracle/curve.json`, written by `make.py` beside
+//! Curves against independent programs (`tests/oracle/curve.json`, written by `make.py` next to
 //! it), and against points whose answer is known by construction.
 
 use goodput_model::{EndedBy, StopEarly, Verdict};
@@ -80,7 +80,7 @@ fn isotonic_agrees_with_scikit_learn() {
     }
 }
 
-/// An open-loop point of 60 s whose server keeps up, with this many under way.
+/// An open-loop point of 60 s whose server keeps up, with this many in flight.
 pub(super) fn open(rate: f64, in_flight: f64) -> PointSummary {
     let figures = Figures {
         is_complete: true,
@@ -156,10 +156,10 @@ fn the_knee_is_the_highest_level_that_is_delivered() {
 
 #[test]
 fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
-    // 300 due, 282 ended: 18 more under way than at its begin, of 40 on average (3 sd are 26.8).
+    // 300 scheduled, 282 ended: 18 more in flight than at its start, of 40 on average (3 sd are 26.8).
     let kept = short(20.0, 40.0, 0.94, Standing::Met);
     assert_eq!(curve(&[kept]).knee, Some(Knee { level: 20.0, beyond: None }));
-    // The same where nobody says whether the queue grows.
+    // The same where it is unknown whether the queue grows.
     let missed = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     let unclear = [open(10.0, 10.0), short(20.0, 40.0, 0.94, missed.clone())];
     assert_eq!(curve(&unclear).knee, Some(Knee { level: 10.0, beyond: None }));
@@ -183,7 +183,7 @@ fn a_point_that_was_given_up_is_never_delivered() {
     let found = curve(&[open(10.0, 10.0), given_up]);
     assert_eq!(found.knee, Some(Knee { level: 10.0, beyond: None }));
     assert_eq!(found.too_short, [75.7]);
-    // One that ran to its end beside it says more.
+    // A finished one next to it says more.
     let both = curve(&[open(10.0, 10.0), given_up_at(20.0), open(20.0, 25.0)]);
     assert_eq!(both.knee.map(|knee| knee.level), Some(20.0));
 }
@@ -260,7 +260,7 @@ fn a_server_that_does_not_slow_down_has_no_peak() {
         (1..9).map(|n| open(f64::from(n), 4.0 * f64::from(n))).collect();
     let usl = curve(&points).usl.unwrap();
     assert!((usl.gamma - 0.25).abs() < 1e-9 && usl.peak.is_none(), "{usl:?}");
-    // A peak at 3,162 that 8 under way say nothing about.
+    // A peak at 3,162 that 8 in flight say nothing about.
     let far = |n: u32| {
         let n = f64::from(n);
         open(n / (1.0 + 1e-7 * n * (n - 1.0)), n)
@@ -413,14 +413,15 @@ fn the_best_configuration_and_how_sure_that_is() {
     let mut unclear = a.clone();
     unclear.sweep.as_mut().unwrap().goodput.as_mut().unwrap().state = GoodputState::Unclear;
     let (place, because) = best(&[unclear.clone(), b.clone()]);
-    let expected = "the only one with an answer; not compared, without an answer: x=2048";
+    let expected =
+        "the only one with a goodput; not compared, because they have no goodput: x=2048";
     assert_eq!((place, because.as_str()), (Some(1), expected));
-    assert_eq!(best(&[unclear]), (None, "no configuration has an answer".to_owned()));
-    // A void sweep is no answer.
+    assert_eq!(best(&[unclear]), (None, "no configuration has a goodput".to_owned()));
+    // A void sweep is not an answer.
     let mut void = b;
     void.sweep.as_mut().unwrap().verdict = Verdict::Void;
     assert_eq!(best(&[void, a]).0, Some(1));
-    assert!(best(&[]).1.starts_with("no load was searched for"));
+    assert!(best(&[]).1.starts_with("the sweep searched for no load"));
 }
 
 fn wild() -> impl Strategy<Value = f64> {

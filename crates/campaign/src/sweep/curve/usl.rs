@@ -1,8 +1,8 @@
-//! The universal scalability law (Gunther) through throughput over the number under way.
+//! The universal scalability law (Gunther) through throughput over the number in flight.
 //!
 //! Answers are counts: a throughput X over T seconds has a variance of X/T, and weighs its inverse.
 //! Contention and coherence are not negative. Points under which the server falls behind are left
-//! out: there the number under way says how long the point was.
+//! out: there the number in flight says how long the point was.
 
 use goodput_model::EndedBy;
 
@@ -12,10 +12,10 @@ use crate::sweep::PointSummary;
 /// Fewer levels than twice the unknowns say little.
 const FEWEST: usize = 6;
 const ROUNDS: usize = 100;
-/// A peak beyond so many times what was under way is a rounding of β, not something that was seen.
+/// A peak beyond this many times the requests in flight is a rounding of β, not an observation.
 const REACH: f64 = 10.0;
 
-/// Number under way, throughput, weight.
+/// Number in flight, throughput, weight.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     n: f64,

@@ -22,7 +22,7 @@ fn a_point_is_what_its_run_says() {
     let plan = plan();
     assert_eq!(judge(&figures(10.0, 0.005), &plan), Standing::Met);
     assert_eq!(judge(&figures(10.0, 0.02), &plan), missed("p99 ttft < 500ms"));
-    // A percentile of those that ended well is inside, but 3.3 % failed: the run calls it missed.
+    // A percentile of the completed requests is inside, but 3.3 % failed: the run calls it missed.
     let mut failing = figures(10.0, 0.033);
     failing.terms[0].value = Some(Bounded { value: 160.0, low: Some(150.0), high: Some(170.0) });
     failing.errors = vec![("http_500".to_owned(), 330)];
@@ -103,7 +103,7 @@ fn failures_have_their_causes() {
     );
     assert_eq!(judged(&[("timeout", 600)], 400), Standing::Unclear(Unclear::ServerGone));
     assert_eq!(judged(&[("local_limit", 6)], 994), Standing::Unclear(Unclear::Client));
-    // Where the load is too much, late answers are no wonder.
+    // Where the load is too much, late answers are expected.
     let mut swamped = with(&[("timeout", 600)], 400);
     swamped.over_saturated = Some(true);
     assert_eq!(judge(&swamped, &plan), Standing::Missed(Miss::OverSaturated));
@@ -120,7 +120,7 @@ fn failures_have_their_causes() {
     (failing.failed, failing.ended_by) = (230, Some(EndedBy::Hopeless));
     failing.terms.push(run_term("errors < 5%", 5.0, 2.3, true));
     assert_eq!(judge(&failing, &lax), missed("p99 ttft < 500ms"));
-    // A mean is of those that ended well: then more than 1 % of failures are too much.
+    // A mean covers completed requests: then more than 1 % of failures are too much.
     let mut mean = plan.clone();
     mean.slo = Some("mean ttft < 500ms".parse().unwrap());
     assert_eq!(judge(&with(&[("http_500", 10)], 990), &mean), Standing::Met);

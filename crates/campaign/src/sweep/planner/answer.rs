@@ -132,25 +132,25 @@ fn words(
     if let Some(level) = confirmed {
         if let Some((term, value)) = floor(view, level) {
             let text = format!(
-                "the highest load that keeps the other terms is {} {unit}, and it makes {value:.1}: \
-                 `{term}` is out of reach",
+                "the highest load that meets the other terms is {} {unit}, and it makes \
+                 {value:.1}: `{term}` is out of reach",
                 short(level)
             );
             return (GoodputState::Unreachable, text);
         }
         if search::is_of_client(view) {
-            let text = "this client was the limit above it: its results there do not count; run \
-                        it on a larger machine, or on more cores";
+            let text = "the client was the limit above it: its results there do not count; run it \
+                        on a larger machine, or on more cores";
             return (GoodputState::AtLeast, text.to_owned());
         }
         let Some(seen) = rejected.or_else(|| missed(view, confirmed, |_| true)) else {
-            let text = "nothing that was allowed was too much for it".to_owned();
+            let text = "no load within the limits of the sweep was over the limit".to_owned();
             return (GoodputState::AtLeast, text);
         };
         let how = match () {
             () if rejected.is_some() => "",
-            () if seen.is_whole() => ", by a run that leaves doubt",
-            () => ", by a run that was stopped early",
+            () if seen.is_whole() => ", in a suspect run",
+            () => ", in a run that was stopped early",
         };
         return (GoodputState::Found, format!("{}{how}{}", limits(seen), aside(view)));
     }
@@ -178,7 +178,7 @@ fn limits(seen: &Seen<'_>) -> String {
             format!("only {:.2} % of the requests are good at {level}", share * 100.0)
         }
         Standing::Missed(Miss::OverSaturated) => {
-            format!("a queue grows at {level}: more is asked than answered")
+            format!("a queue grows at {level}: more requests arrive than complete")
         }
         Standing::Missed(Miss::RateLimited) => {
             format!(
@@ -197,11 +197,12 @@ fn limits(seen: &Seen<'_>) -> String {
 fn aside(view: &View<'_>) -> String {
     match (view.shadow, view.changed) {
         (Some(shadow), _) => format!(
-            "; levels above {} were kept, and yet it was missed twice: the SLO is not lost at one level",
+            "; levels above {} met the SLO although it missed twice: there is no single level at \
+             which the SLO is lost",
             short(shadow)
         ),
         (None, Some(_)) => {
-            "; the server changed on the way, and only later points count".to_owned()
+            "; the server changed during the sweep, and only later points count".to_owned()
         }
         (None, None) => String::new(),
     }
@@ -227,22 +228,24 @@ fn unanswered(view: &View<'_>) -> (GoodputState, String) {
         let most = last.and_then(|last| last.figures.errors.first());
         let why = most.map_or(String::new(), |(class, _)| format!(" (mostly `{class}`)"));
         let times = view.in_vain();
-        let text = format!("no good answer{why}: {times} points in a row say nothing");
+        let text = format!("no usable result{why}: {times} points in a row say nothing");
         return (GoodputState::Unclear, text);
     }
     if view.shadow.is_some() {
-        let text = format!("the SLO is kept and missed without order{}", aside(view));
+        let text = format!("the SLO is met and missed in no order{}", aside(view));
         return (GoodputState::Unclear, text);
     }
     match lowest {
         None => (GoodputState::Unclear, "nothing has been measured yet".to_owned()),
         Some(seen) if seen.standing == Standing::Unclear(Unclear::Client) => {
-            let text = "this client is the limit: even the lowest load says nothing".to_owned();
+            let text = "the client is the limit: even the lowest load says nothing about the \
+                        server"
+                .to_owned();
             (GoodputState::Unclear, text)
         }
         Some(seen) if seen.is_unclear() => {
-            let text = "every run at the lowest load was stopped early, though what was measured \
-                        keeps the SLO";
+            let text = "every run at the lowest load was stopped early, although the measured \
+                        part meets the SLO";
             (GoodputState::Unclear, text.to_owned())
         }
         Some(seen) if view.low().is_none() => {
@@ -253,11 +256,11 @@ fn unanswered(view: &View<'_>) -> (GoodputState, String) {
             let tried = search::tried(view);
             let text = match tried.last() {
                 Some(level) => format!(
-                    "{} levels down to {} {unit} did not keep it in every confirming run",
+                    "{} levels down to {} {unit} did not meet it in every confirming run",
                     tried.len(),
                     short(*level)
                 ),
-                None => "the search has not come to its end".to_owned(),
+                None => "the search did not finish".to_owned(),
             };
             (GoodputState::Unclear, text)
         }

@@ -68,7 +68,7 @@ pub(super) struct Belief {
 
 impl Belief {
     /// What runs say about where misses reach this share: those that the curve goes through, and those
-    /// beside it. None of fewer than two runs. A crossing above the ceiling is out of the question.
+    /// next to it. None for fewer than two runs. A crossing above the ceiling is out of the question.
     pub(super) fn of(
         marks: &[Mark],
         far: &[Mark],

@@ -38,7 +38,7 @@ pub(super) struct Pace {
     pub(super) sustained_s: f64,
     /// The answer lies below the estimated limit by this share at least.
     pub(super) margin: f64,
-    /// And by so many standard errors.
+    /// And by this many standard errors.
     pub(super) errors: f64,
     /// And by this much for runs as long as a mean answer; less for longer ones.
     pub(super) kindness: f64,

@@ -11,11 +11,11 @@ use super::{Estimate, Step, Wish, effort, grid, next};
 const BRACKET: f64 = 4.0;
 /// What coarse probes leave of their time when they end early, as a rule.
 const EARLY: f64 = 0.75;
-/// The limit lies at so many times the rate of the warm-up, as a rule.
+/// The limit usually lies at this many times the rate of the warm-up.
 const RISE: f64 = 2.5;
 /// Answers take longer under load, as a rule.
 const SLOWER: f64 = 1.2;
-/// The last answers of a point take so many times p99, as a rule.
+/// The last answers of a point usually take this many times p99.
 const DRAIN: f64 = 1.2;
 
 /// A part: in words, its points, and its seconds.
@@ -52,7 +52,7 @@ pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<Estimate> {
     Some(Estimate { seconds, points, parts: left })
 }
 
-/// Whether this run fits into the stated time, beside what must follow it.
+/// Whether this run fits into the stated time, together with what must follow it.
 pub(super) fn has_time(view: &View<'_>, wish: Wish) -> bool {
     let stated: f64 = parts(view).iter().map(|part| part.2).sum();
     let cost = cost(view, view.burn_in_s(wish.level) + view.seconds(wish));

@@ -1,4 +1,4 @@
-//! What the points of a sweep say about the server beside the answer.
+//! What the points of a sweep say about the server in addition to the answer.
 
 use goodput_model::{Caveat, CaveatCode, Severity};
 
@@ -33,17 +33,18 @@ fn conflicts(view: &View<'_>) -> Vec<Caveat> {
                     CaveatCode::CapacityChanged,
                     Severity::Warn,
                     format!(
-                        "the server carries more than before: {missed} was missed, then {kept} was \
-                         kept and {missed} as well; points before that do not count"
+                        "the server carries more than before: {missed} missed the SLO, then \
+                         {kept} and {missed} met it; earlier points do not count"
                     ),
                 )
-                .advise("look for replicas that were added or caches that filled, and sweep again"),
+                .advise("check for added replicas or warmed caches, and sweep again"),
             ),
             true => Some(Caveat::new(
                 CaveatCode::CapacityChanged,
                 Severity::Warn,
                 format!(
-                    "{missed} was missed once and kept when measured again: something disturbed it"
+                    "{missed} missed the SLO once and met it when measured again: something \
+                     disturbed the first run"
                 ),
             )),
             false => Some(
@@ -51,10 +52,11 @@ fn conflicts(view: &View<'_>) -> Vec<Caveat> {
                     CaveatCode::NotMonotone,
                     Severity::Warn,
                     format!(
-                        "{missed} is missed twice though {kept} was kept: the answer stays below it"
+                        "{missed} missed the SLO twice although {kept} met it: the answer stays \
+                         below {missed}"
                     ),
                 )
-                .advise("look for what the server does differently at that load, and sweep again"),
+                .advise("find out what the server does differently at that load, and sweep again"),
             ),
         }
     };
@@ -87,12 +89,12 @@ fn moved(points: &[Point]) -> Option<Caveat> {
         has_moved(before, after).then_some((name, before.value, after.value))
     })?;
     let message = format!(
-        "{} was measured at the beginning and again later, and {name} went from {before:.3} to \
-         {after:.3}: the server is not the same",
+        "{} was measured at the start and again later, and {name} went from {before:.3} to \
+         {after:.3}: the server changed",
         last.ask.level.value()
     );
     let caveat = Caveat::new(CaveatCode::CapacityChanged, Severity::Warn, message);
-    Some(caveat.advise("warm the server up for longer, and see what else runs on it"))
+    Some(caveat.advise("warm the server up longer, and check what else runs on it"))
 }
 
 /// Outside of both intervals, and by much.
@@ -110,16 +112,19 @@ fn refused(view: &View<'_>) -> Option<Caveat> {
     let level = levels.min_by(f64::total_cmp)?;
     let message = format!(
         "from {level} on the server turns requests away (429, 503): its limit is its capacity, \
-         whatever the machine behind it could do"
+         even if the machine could do more"
     );
     Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
 }
 
 fn client(view: &View<'_>) -> Option<Caveat> {
     let level = view.client_limit()?;
-    let message = format!("at {level} this client was the bottleneck: that point says nothing");
+    let message = format!(
+        "at {level} the client was the bottleneck: that point says nothing \
+                           about the server"
+    );
     let caveat = Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message);
-    Some(caveat.advise("give the client more cores, or a machine of its own"))
+    Some(caveat.advise("give the client more cores or its own machine"))
 }
 
 fn gone(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
@@ -127,8 +132,8 @@ fn gone(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
         |point: &&Point| judge_load(&point.figures, plan) == Standing::Unclear(Unclear::ServerGone);
     let count = points.iter().filter(is_gone).count();
     (count > 0).then(|| {
-        let message = format!("the server was gone in {count} of {} points", points.len());
+        let message = format!("the server was unreachable in {count} of {} points", points.len());
         Caveat::new(CaveatCode::Errors, Severity::Warn, message)
-            .advise("see the server's log at that time")
+            .advise("check the server's log at that time")
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! A share of misses follows a logistic curve over the logarithm of the load; a mean follows a
 //! straight line in logarithms. Each term has a crossing, and the lowest one counts. Misses come in
-//! clusters, so requests weigh as much as so many independent ones.
+//! clusters, so requests weigh as much as this many independent ones.
 
 use goodput_model::{EndedBy, SloMetric, SloStatistic, SloTerm};
 
@@ -19,10 +19,10 @@ const NEAR: f64 = 1.25;
 const SLOPE: f64 = 20.0;
 const SLOPE_SD: f64 = 15.0;
 const SLOPE_BOUNDS: (f64, f64) = (2.0, 150.0);
-/// Beyond so many times the allowed share, or this one, the curve bends.
+/// Beyond this many times the allowed share, or this share, the curve bends.
 const BENDS: f64 = 20.0;
 const BENDS_AT: f64 = 0.4;
-/// Up to so many times the allowed share runs say how steep it is at the crossing.
+/// Up to this many times the allowed share, runs show the slope at the crossing.
 const THROUGH: f64 = 8.0;
 /// The crossing on the axis, and the standard error of its logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,9 +92,9 @@ fn apart(
         Some((is_through, Mark { x: load(seen), y, weight, answers: answers(seen) }))
     };
     let all = view.seen.iter().filter(counts).filter_map(mark);
-    let (through, beside): (Vec<_>, Vec<_>) = all.partition(|(is_through, _)| *is_through);
+    let (through, off): (Vec<_>, Vec<_>) = all.partition(|(is_through, _)| *is_through);
     let marks = |of: Vec<(bool, Mark)>| of.into_iter().map(|(_, mark)| mark).collect();
-    (marks(through), marks(beside))
+    (marks(through), marks(off))
 }
 
 /// The interval of a crossing of which only its standard error is known: that of a mean.
@@ -293,7 +293,7 @@ fn dispersion(marks: &[Mark], centre: f64, a: f64, b: f64) -> f64 {
         mark.weight * (mark.y - p).powi(2) / (p * (1.0 - p)).max(1e-9)
     };
     let sum: f64 = marks.iter().map(off).sum();
-    // One run that says 1 stands beside them.
+    // One run that says 1 joins them.
     ((sum + 1.0) / (marks.len() as f64).max(1.0)).clamp(1.0, 50.0)
 }
 
@@ -348,7 +348,7 @@ fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Fit> {
     let (x, y) = (mean(&|mark| mark.x), mean(&|mark| mark.y));
     let sxx = mean(&|mark| (mark.x - x).powi(2));
     let sxy = mean(&|mark| (mark.x - x) * (mark.y - y));
-    // As if one more point stood beside each with the usual slope of one.
+    // As if each had one more point, with the usual slope of one.
     let slope = ((sxy + 1e-4) / (sxx + 1e-4)).clamp(0.05, SLOPE_BOUNDS.1);
     let rest = mean(&|mark| (mark.y - y - slope * (mark.x - x)).powi(2));
     let error = (rest / marks.len() as f64).sqrt() / slope;

@@ -17,7 +17,7 @@ const AROUND: [f64; 6] = [1.0, 1.02, 0.99, 1.01, 0.98, 1.0];
 const MOST_MARGIN: f64 = 0.08;
 /// Steps down after a plain miss are as large as the estimate has them, to this factor.
 const PLAIN_STEP: f64 = 0.8;
-/// Fewer requests under way than this, and still too much: no load keeps it.
+/// Fewer requests in flight than this, and still over the limit: no load meets it.
 const IDLE: f64 = 0.1;
 /// Points that show the knee where nothing is searched for.
 const AROUND_KNEE: usize = 4;
@@ -105,7 +105,7 @@ fn first(view: &View<'_>) -> f64 {
     }
 }
 
-/// Whether hardly anything is under way at this level.
+/// Whether hardly any request is in flight at this level.
 fn is_idle(view: &View<'_>, level: f64) -> bool {
     let at = view.seen.iter().filter(|seen| is_same(seen.level, level));
     let under_way = |seen: &Seen<'_>| match view.plan.axis {

@@ -146,7 +146,7 @@ fn an_slo_that_no_load_keeps_is_unreachable() {
     let points = sweep(&plan, hopeless);
     let bracket = levels(&points, Purpose::Bracket);
     assert_eq!(bracket[..3], [3.2, 1.6, 0.8]);
-    // Requests last 2 s: below 0.05 requests/s fewer than 0.1 are under way.
+    // Requests last 2 s: below 0.05 requests/s fewer than 0.1 are in flight.
     assert!(bracket.last().is_some_and(|last| (0.025..0.05).contains(last)), "{bracket:?}");
     let goodput = answered(&plan, &points);
     assert_eq!((state(&goodput), goodput.confirmed), (GoodputState::Unreachable, None));
@@ -272,7 +272,7 @@ fn where_the_client_ends_the_answer_is_at_least() {
     });
     let goodput = answered(&plan, &points);
     assert_eq!(state(&goodput), GoodputState::AtLeast);
-    assert!(goodput.because.contains("this client"), "{}", goodput.because);
+    assert!(goodput.because.contains("the client"), "{}", goodput.because);
     let confirmed = goodput.confirmed.unwrap();
     assert!((27.0..=30.0).contains(&confirmed), "{confirmed}");
     // 25.6 is kept and 51.2 says nothing: nothing higher is asked for.
@@ -324,7 +324,7 @@ fn a_server_that_is_gone_is_asked_again() {
     assert_eq!(points.len(), 6);
     let goodput = answered(&plan, &points);
     assert_eq!(state(&goodput), GoodputState::Unclear);
-    assert!(goodput.because.contains("no good answer"), "{}", goodput.because);
+    assert!(goodput.because.contains("no usable result"), "{}", goodput.because);
     // Never there.
     assert_eq!(sweep(&plan, |_: &Ask| lost(figures(1.0, 0.0))).len(), 3);
 }

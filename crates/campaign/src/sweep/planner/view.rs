@@ -18,7 +18,7 @@ const BELOW: f64 = 1.03;
 /// dependent requests are too narrow.
 const PLAINLY: f64 = 2.0;
 
-/// And so many failures may be chance.
+/// And this many failures may be chance.
 const SOME_FAILURES: f64 = 3.0;
 
 /// A point on the axis of the sweep.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::{
-    Ask, Beside, Cell, CompareFacts, CompareState, Comparison, Design, Proof, Quantity, Side,
-    SideFacts, Step, doubt, figures, next,
+    Ask, Cell, CompareFacts, CompareState, Comparison, ComparisonContext, Design, Proof, Quantity,
+    Side, SideFacts, Step, doubt, figures, next,
 };
 use goodput_campaign::sweep::{GoodputState, SweepSummary};
 use goodput_files::{MOST_SUMMARY, read_inside};
@@ -44,7 +44,7 @@ pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, F
             let sides = request.targets.iter().map(side).collect();
             (CompareFacts { state, ..CompareFacts::default() }, sides, None)
         };
-        let beside = Beside { proof, floor, insists: request.anyway };
+        let beside = ComparisonContext { proof, floor, insists: request.anyway };
         Ok(Comparison::paired(facts, request.design, sides, cells, beside))
     };
     Some(read())

@@ -1,8 +1,8 @@
 //! A comparison that goes on: the next runs, and again, until everything is known.
 
 use goodput_campaign::compare::{
-    Ask, Beside, Cell, CompareFacts, CompareState, Comparison, Design, Floor, Quantity, Side, Step,
-    Stopped, blocks, estimate,
+    Ask, Cell, CompareFacts, CompareState, Comparison, ComparisonContext, Design, Floor, Quantity,
+    Side, Step, Stopped, blocks, estimate,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Verdict};
@@ -372,7 +372,8 @@ impl<'a> CompareRun<'a> {
         let design = &self.request.design;
         // Every log is read for it.
         let proof = if is_last { folder::prove(&self.folder, design, &self.cells) } else { None };
-        let beside = Beside { proof, floor: self.floor.clone(), insists: self.request.anyway };
+        let beside =
+            ComparisonContext { proof, floor: self.floor.clone(), insists: self.request.anyway };
         let (facts, cells) = (self.facts.clone(), self.cells.clone());
         let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
         if let Err(error) = self.folder.write_summary(&comparison) {

@@ -78,8 +78,8 @@ fn by_batches(times: &[f64], values: &[f64], at: f64, batches: f64) -> Effective
     Effective::of(counts.iter().copied()).unwrap()
 }
 
-/// As many independent values, by the correlation of neighbours.
-fn by_neighbours(values: &[f64]) -> f64 {
+/// As many independent values, by the correlation of neighboors.
+fn by_neighbors(values: &[f64]) -> f64 {
     let (n, correlation) = (values.len() as f64, lag1(values.iter().copied()).unwrap());
     (n * (1.0 - correlation) / (1.0 + correlation)).min(n)
 }
@@ -94,7 +94,7 @@ fn symmetric(n: f64, n_eff: f64, q: f64) -> Option<(u64, u64)> {
     (low >= 1.0 && high <= n).then_some((low as u64, high as u64))
 }
 
-/// Binomial ranks of so many independent values, stretched.
+/// Binomial ranks of this many independent values, stretched.
 fn stretched(n: f64, n_eff: f64, q: f64) -> Option<(u64, u64)> {
     let m = n_eff.floor();
     let (low, high) = enclosing_ranks(m as u64, q)?;
@@ -111,7 +111,7 @@ fn intervals(times: &[f64], values: &[f64], q: f64) -> (Vec<Option<(f64, f64)>>,
     let ten = by_batches(times, values, at, 10.0);
     let ways = [
         enclosing_ranks(n as u64, q),
-        stretched(n, by_neighbours(values), q),
+        stretched(n, by_neighbors(values), q),
         symmetric(n, twenty.n, q),
         stretched(n, twenty.n, q),
         ranks(n as u64, twenty, q),
@@ -222,7 +222,7 @@ fn iid(n: u64, q: f64, runs: u64) -> Score {
 const PLAIN: usize = 0;
 const OURS: usize = 4;
 
-/// Three standard errors of a share of so many runs.
+/// Three standard errors of a share of this many runs.
 fn chance(share: f64, runs: u64) -> f64 {
     3.0 * (share * (1.0 - share) / runs as f64).sqrt()
 }

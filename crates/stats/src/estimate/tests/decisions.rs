@@ -56,7 +56,7 @@ impl Queue {
         self.load * self.slots as f64 / SERVICE_S
     }
 
-    /// The requests of so many seconds after the warm-up. The first token comes 200 ms after a slot is
+    /// The requests of this many seconds after the warm-up. The first token comes 200 ms after a slot is
     /// free (log-normal, sigma 0.5).
     pub(super) fn run(self, seed: u64, seconds: f64) -> Vec<Request> {
         let mut stream = RandomStream::new(seed, Domain::Arrivals, 0);

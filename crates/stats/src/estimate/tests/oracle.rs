@@ -1,4 +1,4 @@
-//! Estimates against NumPy and SciPy: `tests/oracle/estimate.json`, written by `make.py` beside it.
+//! Estimates against NumPy and SciPy: `tests/oracle/estimate.json`, written by `make.py` next to it.
 
 use crate::sample::Wanted;
 use serde_json::Value;

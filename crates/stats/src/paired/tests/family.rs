@@ -99,7 +99,7 @@ fn steps(seen: &[Seen], levels: &[f64]) -> Vec<f64> {
     own
 }
 
-/// How often what is said under a rule is wrong, over so many comparisons.
+/// How often what is said under a rule is wrong, over this many comparisons.
 fn rates(kind: &Kind, rule: Rule, comparisons: u64) -> Rates {
     let figures = kind.figures.len();
     // Where none of them is told yet, one is, and so on.
@@ -284,7 +284,7 @@ fn study_of_saved_runs() {
 }
 
 /// Errors in eight blocks, as one of six figures, with a margin of a point: how often they are called
-/// equivalent by blocks alone, and where the interval is no narrower than counts leave it; and how
+/// equivalent by blocks alone, and where the interval is as wide as counts leave it; and how
 /// often the latter misses.
 #[test]
 #[ignore = "a study of some minutes: 20,000 comparisons a cell"]

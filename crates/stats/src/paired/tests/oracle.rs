@@ -1,4 +1,4 @@
-//! Against SciPy: `tests/oracle/paired.json`, written by `make_paired.py` beside it.
+//! Against SciPy: `tests/oracle/paired.json`, written by `make_paired.py` next to it.
 
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::QueueSummary;
 
-/// The queue by looks at running and waiting, in an open loop or with so many users.
+/// The queue by looks at running and waiting, in an open loop or with this many users.
 fn queue_of(looks: &[(f64, f64)], users: Option<u32>) -> (QueueSummary, Option<Severity>) {
     let scrapes = (0..).zip(looks).map(|(second, (running, waiting))| {
         let values = [(Signal::Running, *running), (Signal::Waiting, *waiting)];
@@ -72,7 +72,7 @@ fn totals_of_several_servers_are_nobodys() {
     for code in ["server_shared", "server_counts_differ", "server_restarted"] {
         assert_eq!(caveat(&summary, code), None, "{code}");
     }
-    // As long as nobody knows of several, totals that began anew are not held against the client's.
+    // As long as several are not known, totals that began anew are not held against the client's.
     let summary = told(99, 1);
     assert_eq!(caveat(&summary, "server_restarted"), Some(Severity::Warn));
     assert_eq!(caveat(&summary, "several_servers"), None);
@@ -83,7 +83,7 @@ fn totals_of_several_servers_are_nobodys() {
 #[test]
 fn the_fullest_engine_counts() {
     use Signal::{KvUsage, KvUsageMax};
-    // Eight engines on the first page, one of them full for so many looks; one on the second.
+    // Eight engines on the first page, one of them full for this many looks; one on the second.
     let told = |full: i32| {
         let scrapes = (0..10).flat_map(|second| {
             let at = 1000.0 * f64::from(second);
@@ -124,7 +124,7 @@ fn time_outside_the_server_is_of_our_requests() {
     };
     let summary = told(600.0, 0);
     let found = summary.caveats.iter().find(|one| one.code.name() == "gateway_time").unwrap();
-    assert!(found.message.contains("49.0 ms lie outside what the server counts"), "{found:?}");
+    assert!(found.message.contains("49.0 ms are spent outside the server's own"), "{found:?}");
     for (generated, resets) in [(700.0, 0), (600.0, 1), (500.0, 1), (700.0, 1)] {
         let summary = told(generated, resets);
         assert_eq!(caveat(&summary, "gateway_time"), None, "{generated}");

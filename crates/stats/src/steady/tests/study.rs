@@ -31,12 +31,12 @@ pub(crate) struct Scene {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Nothing,
-    /// TTFT is three times itself at first and decays to normal within so many seconds (to a
+    /// TTFT is three times itself at first and decays to normal within this many seconds (to a
     /// twentieth of the excess).
     SlowFirst(f64),
-    /// TPOT is 1.5 times itself for so many seconds.
+    /// TPOT is 1.5 times itself for this many seconds.
     SlowTokens(f64),
-    /// TPOT is so many times itself from this instant on.
+    /// TPOT is multiplied by this factor from this instant on.
     Step(f64, f64),
     /// TPOT rises evenly by this share over the run.
     Drift(f64),

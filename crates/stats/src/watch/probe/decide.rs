@@ -4,7 +4,7 @@
 //! Wald's bounds hold for independent requests. In a queue misses come in clumps, and a point without
 //! a miss may just not have met one yet. So the log-likelihood is multiplied by what the requests are
 //! worth (`n_eff / n` by batches of time, of misses and of waits, whichever is less), and for a yes
-//! everything that is under way counts as missed: with 0.95 asked for that takes 13 times the mean
+//! everything in flight counts as missed: with 0.95 asked for that takes 13 times the mean
 //! E2E at least, with 0.9 seven times, and with 0.99 54 times.
 //!
 //! How often that is wrong, in simulated time (64 slots, answers of 8 s, CV 1; TTFT < 1 s; from an
@@ -22,7 +22,7 @@ use goodput_model::Nanos;
 use crate::estimate::{BATCHES, Effective, Ratio};
 use crate::window::{Kind, Window};
 
-/// Nothing is decided before so many measured requests, and so many times the mean E2E.
+/// Nothing is decided before this many measured requests, and this many times the mean E2E.
 pub(super) const FEWEST: usize = 100;
 pub(super) const ANSWERS: f64 = 5.0;
 

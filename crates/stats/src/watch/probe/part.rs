@@ -4,7 +4,7 @@ use goodput_model::{Load, LoadExtent, Mode, Nanos, Phase, Rate};
 
 use super::decide::{Ended, Prefix};
 
-/// By so many standard deviations of a Poisson count there may be more to come than expected.
+/// By this many standard deviations of a Poisson count there may be more to come than expected.
 const BEYOND: f64 = 3.0;
 
 /// Requests that had been let go at some instant.
@@ -42,7 +42,7 @@ impl Part {
         };
         Self {
             warmup: load.warmup,
-            // Of a rate that changes nobody knows here how many are to come.
+            // With a changing rate, the number still to come is unknown here.
             duration: load.duration.map(Nanos::from),
             requests: load.num_requests,
             rate,
@@ -59,7 +59,7 @@ impl Part {
         self.warm += u64::from(phase == Phase::Warmup);
     }
 
-    /// So many requests have been let go; whether the measured part has begun.
+    /// The number of requests sent; whether the measured part has begun.
     pub(super) fn tick(&mut self, at: Nanos, started: u64) -> bool {
         let has_begun = match self.warmup {
             LoadExtent::Auto => true,
@@ -95,7 +95,7 @@ impl Part {
         self.marks.last().map_or(0, |last| last.started.saturating_sub(self.before))
     }
 
-    /// Requests that it will have had, at most; none where nobody can say.
+    /// Requests that it will have had, at most; none where it cannot be known.
     pub(super) fn most(&self, at: Nanos) -> Option<f64> {
         let by_count = self.requests.map(|requests| requests as f64);
         let by_time = self.duration.and_then(|duration| {

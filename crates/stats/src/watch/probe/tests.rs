@@ -13,7 +13,7 @@ pub(super) struct Played {
     pub(super) verdict: Option<Verdict>,
 }
 
-/// A plan for a point of so many seconds.
+/// A plan for a point of this many seconds.
 pub(super) fn point(slo: &str, target: Option<f64>, seconds: u64, rate: f64) -> Plan {
     let mut plan = plan(Some(seconds), None, NO_WARMUP);
     let (rate, arrivals) = (Rate::PerSecond(rate), ArrivalProcess::Poisson);
@@ -130,7 +130,7 @@ fn the_burn_in_never_counts() {
     assert_eq!(ended(&plan, records), (HOPELESS, 27.0));
 }
 
-/// What is under way for longer than E2E may take has missed it, though it has not ended.
+/// What is in flight for longer than E2E may take has missed it, though it has not ended.
 #[test]
 fn late_ones_count_before_they_end() {
     let plan = point("e2e < 3s", Some(0.95), 60, 10.0);
@@ -206,11 +206,11 @@ fn a_queue_that_grows_is_hopeless() {
 
 #[test]
 fn clear_cases_are_decided() {
-    // No queue, nothing missed, answers of half a second: 4 or 5 are under way.
+    // No queue, nothing missed, answers of half a second: 4 or 5 are in flight.
     let plan = point("ttft < 1s", Some(0.95), 120, 10.0);
     let found = play(&plan, steady(120, |i| (0.1 + 0.01 * (i * 7 % 10) as f64, 0.5)));
     assert_eq!((found.ended, found.verdict), (DECIDED, Some(Verdict::Kept)));
-    // 100 requests; 55 good ones for the test, 13 more for each that is under way, over 0.877.
+    // 100 requests; 55 good ones for the test, 13 more for each that is in flight, over 0.877.
     assert!((10.0..16.0).contains(&found.at_s), "{}", found.at_s);
     // Every third is missed, where half may be before it is out of reach.
     let plan = point("ttft < 1s", Some(0.8), 120, 10.0);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Ask, Beside, Cell, CompareFacts, Comparison, Design, Figure, Floor, Gate, Limit, Proof, Side,
-    SideFacts, Stopped,
+    Ask, Cell, CompareFacts, Comparison, ComparisonContext, Design, Figure, Floor, Gate, Limit,
+    Proof, Side, SideFacts, Stopped,
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
@@ -122,7 +122,7 @@ pub(crate) fn full() -> Comparison {
         took_s: 1730.0,
         ..CompareFacts::default()
     };
-    let beside = Beside { proof: Some(proof()), floor: Some(floor()), insists: false };
+    let beside = ComparisonContext { proof: Some(proof()), floor: Some(floor()), insists: false };
     Comparison::paired(facts, design, sides, runs, beside)
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn gated() -> Comparison {
         ..full.design
     };
     let runs = full.runs.into_iter().filter(|run| run.ask.side < 2).collect();
-    let beside = Beside { proof: full.proof, floor: full.floor, insists: false };
+    let beside = ComparisonContext { proof: full.proof, floor: full.floor, insists: false };
     Comparison::paired(full.comparison, design, full.sides[..2].to_vec(), runs, beside)
 }
 
