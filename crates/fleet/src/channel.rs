@@ -59,7 +59,7 @@ pub(crate) struct Channel<S> {
 pub(crate) enum Failed {
     #[error("{0}")]
     Refused(Refusal),
-    #[error("what listens there does not know the token")]
+    #[error("the process at that address has another token")]
     Impostor,
     #[error("{0}")]
     Frame(#[from] FrameError),
@@ -74,7 +74,7 @@ impl From<io::Error> for Failed {
 /// How rank 0 speaks TLS: with a key of its own for every start.
 pub(crate) fn server() -> io::Result<Arc<ServerConfig>> {
     let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
-        .map_err(|_| io::Error::other("no random bytes for a key"))?;
+        .map_err(|_| io::Error::other("cannot get random bytes for a key"))?;
     let pair = PrivatePkcs8KeyDer::from(pair.as_ref());
     let key = provider::sign::any_eddsa_type(&pair).map_err(io::Error::other)?;
     let public = key.public_key().map(|key| CertificateDer::from(key.to_vec()));

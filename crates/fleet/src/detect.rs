@@ -84,7 +84,7 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
             "{} says that this is rank {shard} ({}), {} that it is {different} ({})",
             engine.name, engine.rank, other.name, other.rank
         ))
-        .hint("unset the variables of the one that is not meant, or write --shard K/N"));
+        .hint("unset the variables of the scheduler that does not apply, or write --shard K/N"));
     }
     let (rendezvous_host, rendezvous_port) = rendezvous(engine.name, shard, &env)?;
     Ok(DetectedRank { shard, rendezvous_host, rendezvous_port, by: engine.name })
@@ -118,15 +118,15 @@ impl Engine {
         let Some((name, size)) = size else { return Ok(Said::TooLittle(self.half())) };
         let number = |name: &str, text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                LaunchError::usage(format!("{name}=`{text}` is no number"))
+                LaunchError::usage(format!("{name}=`{text}` is not a number"))
                     .hint("write --shard K/N")
             })
         };
         let (index, of) = (number(self.rank, &rank)?, number(name, &size)?);
         let shard = Shard::new(index, of).ok_or_else(|| {
             let most = Shard::MOST;
-            LaunchError::usage(format!("{}={index} and {name}={of} name no rank", self.rank))
-                .hint(format!("ranks are 0 to N-1, of {most} at most; or write --shard K/N"))
+            LaunchError::usage(format!("{}={index} and {name}={of} do not give a rank", self.rank))
+                .hint(format!("ranks are 0 to N-1, with N at most {most}; or write --shard K/N"))
         })?;
         // The script of a job has the variables of task 0, and is none.
         if self.name == "Slurm" && shard.is_part() && env("SLURM_STEP_ID").is_none() {
@@ -138,7 +138,7 @@ impl Engine {
     fn half(&self) -> LaunchError {
         let missing = self.size[0];
         LaunchError::usage(format!(
-            "{} is set, but {missing}, which says how many there are, is not",
+            "{} is set, but {missing}, the number of ranks, is not",
             self.rank
         ))
         .hint(format!("set {missing}, or write --shard K/N"))
@@ -148,14 +148,16 @@ impl Engine {
 fn script(shard: Shard) -> LaunchError {
     let tasks = shard.of();
     LaunchError::usage(format!(
-        "this is the script of a Slurm job for {tasks} tasks, not one of them"
+        "this is the batch script of a Slurm job with {tasks} tasks, not one of its tasks"
     ))
     .hint("start it with srun: `srun goodput … --shard auto`")
 }
 
 fn nothing() -> LaunchError {
-    LaunchError::usage("nothing in the environment says which of how many this is")
-        .hint("start it with srun, mpirun or `goodput fleet …`, or write --shard K/N")
+    LaunchError::usage(
+        "no scheduler variable in the environment gives a rank and the number of ranks",
+    )
+    .hint("start it with srun, mpirun or `goodput fleet …`, or write --shard K/N")
 }
 
 /// Where ranks meet. `GOODPUT_RENDEZVOUS` (`HOST`, `HOST:PORT`, or `:PORT` where the engine knows the
@@ -168,7 +170,7 @@ fn rendezvous(
     let (mut host, mut port) = (None, None);
     if let Some(text) = env("GOODPUT_RENDEZVOUS") {
         (host, port) = host_and_port(text.trim()).ok_or_else(|| {
-            LaunchError::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is no address"))
+            LaunchError::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is not an address"))
                 .hint("write HOST:PORT, as in `node03:7077`")
         })?;
     }
@@ -215,7 +217,7 @@ fn slurm_host(env: &impl Fn(&str) -> Option<String>) -> Result<Option<String>, L
         let Some(list) = env(name) else { continue };
         let node = first_node(list.trim());
         return node.map(Some).ok_or_else(|| {
-            LaunchError::usage(format!("{name}=`{list}` names no node"))
+            LaunchError::usage(format!("{name}=`{list}` does not name a node"))
                 .hint("write --rendezvous HOST:PORT")
         });
     }

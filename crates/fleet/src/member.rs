@@ -192,9 +192,9 @@ impl Member {
 
     fn lost(&self) -> FleetError {
         FleetError::Lost(self.shared.look(|heard| match &heard.lost {
-            _ if heard.has_ended => "it has said that nothing follows".to_owned(),
+            _ if heard.has_ended => "it has announced the end".to_owned(),
             Some(why) => why.clone(),
-            None => "it does not read what it is told".to_owned(),
+            None => "it does not read its messages".to_owned(),
         }))
     }
 }

@@ -80,7 +80,8 @@ impl Watch {
                 }
             }
             if memory::is_exhausted() || hangs {
-                let why = if hangs { "an input does not end" } else { "an input takes all memory" };
+                let why =
+                    if hangs { "an input does not terminate" } else { "an input takes all memory" };
                 for place in &self.places {
                     let index = place.index.load(Ordering::Relaxed);
                     eprintln!(

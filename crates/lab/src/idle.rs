@@ -67,7 +67,7 @@ pub fn wait_idle(
     let begin = now();
     let wait = Wait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
-        (false, _) => IdleSignal::unknown("it is not to be asked"),
+        (false, _) => IdleSignal::unknown("it must not be queried"),
         (true, false) => wait.by_probes(),
         (true, true) => wait.run(),
     };
@@ -128,7 +128,7 @@ impl Wait<'_> {
             if now() >= self.deadline {
                 let Queue { running, waiting } = last;
                 return IdleSignal::Unknown(format!(
-                    "it says that {running} run and {waiting} wait"
+                    "it reports {running} running and {waiting} waiting"
                 ));
             }
             if now() - moved > STALE {
@@ -154,7 +154,7 @@ impl Wait<'_> {
     /// Until small requests are as quick as the first one was.
     fn by_probes(&self) -> IdleSignal {
         let Some(first) = self.ready.probe else {
-            return IdleSignal::unknown("it has no gauges, and it is not known how quick it is");
+            return IdleSignal::unknown("it has no gauges, and its idle latency is unknown");
         };
         let quick = Nanos((first.0.saturating_mul(2)).max((first + SLACK.into()).0));
         let (mut in_a_row, mut refused) = (0, 0);
@@ -169,13 +169,13 @@ impl Wait<'_> {
                 });
                 let first = first.as_ms();
                 return IdleSignal::Unknown(format!(
-                    "a small request {took}; the first took {first:.0} ms"
+                    "a small request {took}; the first one took {first:.0} ms"
                 ));
             }
             let answer = self.probe();
             refused = if answer == Err(true) { refused + 1 } else { 0 };
             if refused == TRIES {
-                return IdleSignal::unknown("it takes no connections");
+                return IdleSignal::unknown("it refuses connections");
             }
             last = answer.ok();
             if last.is_some_and(|took| took <= quick) {
@@ -267,7 +267,7 @@ mod tests {
         long.join().unwrap();
         plan.target.probe = false;
         let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
-        assert_eq!(silent, IdleSignal::unknown("it is not to be asked"));
+        assert_eq!(silent, IdleSignal::unknown("it must not be queried"));
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         drop(ready.mock.take());
         let limit = Duration::from_mins(1);
         let gone = wait_idle(&plan, &ready, limit, &|| false);
-        assert_eq!(gone.by, IdleSignal::unknown("it takes no connections"));
+        assert_eq!(gone.by, IdleSignal::unknown("it refuses connections"));
         assert!(gone.after_s < 30.0, "{gone:?}");
     }
 }

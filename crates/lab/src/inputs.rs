@@ -79,10 +79,10 @@ fn same_file(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
         goodput_dataset::file_sha256(path).map_err(|error| Failed::usage(error.to_string()))?;
     let file = path.display();
     match planned {
-        Some(planned) if *planned != found => {
-            Err(Failed::usage(format!("`{file}` is not the file of the plan: its hash is {found}"))
-                .hint(format!("the plan was made with {planned}")))
-        }
+        Some(planned) if *planned != found => Err(Failed::usage(format!(
+            "`{file}` is not the file that the plan was made with: its hash is {found}"
+        ))
+        .hint(format!("the plan was made with {planned}"))),
         _ => {
             *planned = Some(found);
             Ok(())

@@ -65,7 +65,7 @@ impl Judge {
     ) -> Result<(), Failed> {
         let lost = answers.lost();
         let broken = |error: &dyn std::fmt::Display| {
-            Failed::internal(format!("the answers cannot be judged: {error}"))
+            Failed::internal(format!("cannot check the answers: {error}"))
         };
         let mut log = JudgementLog::create(folder).map_err(|error| broken(&error))?;
         let mut next = now() + WORD;
@@ -84,10 +84,11 @@ impl Judge {
         }
         let unwritten = log.finish();
         if let Some(error) = unwritten.error {
-            observer.warn(format!("the disk refused part of the judgements: {error}"));
+            observer
+                .warn(format!("part of the checks of the answers could not be written: {error}"));
         }
         if lost > 0 {
-            observer.warn(format!("{lost} answers could not be kept for judgement"));
+            observer.warn(format!("{lost} answers were not kept and so not checked"));
         }
         Ok(())
     }

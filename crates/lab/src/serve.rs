@@ -172,8 +172,8 @@ impl Server {
             |heard: &Heard| heard.group.is_some() || heard.cannot.is_some() || heard.is_over;
         server.ear.wait(SUPERVISOR_LIMIT, is_told);
         if let Some(why) = &server.ear.heard().cannot {
-            return Err(Failed::usage(format!("the server cannot be started: cannot {why}"))
-                .hint("is it on the PATH? no shell reads the command: sh -c '…' runs one"));
+            return Err(Failed::usage(format!("cannot start the server: cannot {why}"))
+                .hint("check the PATH; the command is not run by a shell, use sh -c '…' for one"));
         }
         Ok(server)
     }
@@ -195,9 +195,9 @@ impl Server {
         let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
         Some(failed.hint(match exit {
             Exit::Code(0) => {
-                "the command must stay in the foreground until it is stopped".to_owned()
+                "the command must run in the foreground until it is stopped".to_owned()
             }
-            _ => format!("all it said is in {}", self.log.display()),
+            _ => format!("its full output is in {}", self.log.display()),
         }))
     }
 
@@ -210,7 +210,7 @@ impl Server {
     fn last_words(&self) -> String {
         let lines = self.last_lines(LAST_LINES);
         if lines.is_empty() {
-            "; it said nothing".to_owned()
+            "; it printed nothing".to_owned()
         } else {
             format!("; its last lines:\n{}", lines.join("\n"))
         }
@@ -245,7 +245,7 @@ impl Server {
             Some(address) => Err(Failed::target(format!(
                 "the server {exit}, but something still listens at {address}"
             ))
-            .hint("look for what it left behind; it is not in its process group")),
+            .hint("a process that it left behind is outside its process group; stop it")),
         }
     }
 

@@ -146,12 +146,12 @@ fn wrong_files_are_refused_by_line() {
     assert!(ranks(b"").contains("line 1: not a tokenizer: no token for the byte 0x00"));
     assert!(ranks(b"AA== 0\nAQ==\n").contains("line 2: not a tokenizer: no rank in `AQ==`"));
     assert!(ranks(b"AA== 0\nAQ== x\n").contains("line 2: not a tokenizer: no rank"));
-    assert!(ranks(b"AA== 0\n\n!! 1\n").contains("line 3: not a tokenizer: no base64"));
+    assert!(ranks(b"AA== 0\n\n!! 1\n").contains("line 3: not a tokenizer: not valid base64"));
     assert!(ranks(b"AA== 0\nAQ== 0\n").contains("line 2: not a tokenizer: a rank for the second"));
     assert!(ranks(b"AA== 0\nAA== 1\n").contains("line 2: not a tokenizer: a token for the second"));
     assert!(ranks(b"AA== 4294967295\n").contains("out of range"));
     assert!(ranks(b" 1\n").contains("an empty token"));
-    assert!(ranks(b"\xff\xfe 1\n").contains("bytes that are no text"));
+    assert!(ranks(b"\xff\xfe 1\n").contains("bytes that are not valid UTF-8"));
     let missing = Tokenizer::from_file(&folder.path().join("no")).unwrap_err();
     assert!(matches!(missing, TokenizerError::Unreadable { .. }));
     assert!(matches!(

@@ -42,7 +42,7 @@ impl TruthServer {
 
     /// Stops it; answers under way are cut.
     pub fn stop(mut self) -> io::Result<Report> {
-        self.end().unwrap_or_else(|| Err(io::Error::other("the truth server was not running")))
+        self.end().unwrap_or_else(|| Err(io::Error::other("the truth server is not running")))
     }
 
     fn end(&mut self) -> Option<io::Result<Report>> {

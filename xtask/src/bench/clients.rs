@@ -54,7 +54,7 @@ impl Client {
         let ran = bench.run(&self.command(bench, &server, run))?;
         let truth = server.stop()?;
         let said = serde_json::from_str(&ran.stdout)
-            .map_err(|error| format!("{} said no JSON: {error}", self.name()))?;
+            .map_err(|error| format!("{} did not print JSON: {error}", self.name()))?;
         Ok(Outcome { client: self, said, truth, cpu_s: ran.cpu_s })
     }
 

@@ -193,7 +193,7 @@ impl Server {
         let mut report = String::new();
         self.out.read_line(&mut report).map_err(|error| error.to_string())?;
         self.child.wait().map_err(|error| error.to_string())?;
-        serde_json::from_str(&report).map_err(|error| format!("the truth server said: {error}"))
+        serde_json::from_str(&report).map_err(|error| format!("the truth server failed: {error}"))
     }
 }
 

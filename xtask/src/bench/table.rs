@@ -94,7 +94,7 @@ impl Budgets {
 
     fn verdict(&self) -> String {
         if let Some(stall) = self.stall_ms {
-            return format!("not judged: the server stood still for {stall:.0} ms");
+            return format!("not checked: the server stalled for {stall:.0} ms");
         }
         let missed: Vec<&str> = self
             .each

@@ -34,7 +34,7 @@ pub(super) fn check(tools: &Tools, goodput: &Path) -> Result<(), String> {
     let scratch = Scratch::new()?;
     let run = start(goodput, &target, &scratch)?;
     if run.address() != format!("{target}/metrics") {
-        return Err(format!("the run shows itself at {}", run.address()));
+        return Err(format!("the run serves its page at {}", run.address()));
     }
     prometheus.until(judge)?;
     for expression in expressions()? {
@@ -92,7 +92,7 @@ fn expressions() -> Result<Vec<String>, String> {
         text.replace("$target", ".*").replace("$run", ".*")
     };
     let all: Vec<String> = targets.filter_map(|asked| asked["expr"].as_str().map(open)).collect();
-    if all.is_empty() { Err("the dashboard asks for nothing".to_owned()) } else { Ok(all) }
+    if all.is_empty() { Err("the dashboard has no queries".to_owned()) } else { Ok(all) }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl<'a> Shapes<'a> {
         let is_taken = self.met.get(&found.name).is_some_and(is_other);
         let name = if is_taken { format!("{last}.{}", found.name) } else { found.name.clone() };
         match self.met.get(&name) {
-            Some(met) if is_other(met) => return Err(format!("two types are called {name}")),
+            Some(met) if is_other(met) => return Err(format!("two types are named {name}")),
             Some(_) => {}
             None => {
                 // First the name: a type may hold itself.

@@ -194,7 +194,7 @@ impl Types {
         match (exact, &below[..], &all[..]) {
             (Some(it), _, _) => Ok(it),
             (None, [it], _) | (None, [], [it]) => Ok(*it),
-            (None, [], []) => Err(format!("there is no type {}", path.join("::"))),
+            (None, [], []) => Err(format!("unknown type {}", path.join("::"))),
             _ => Err(format!("{} may be one of several types", path.join("::"))),
         }
     }

@@ -258,6 +258,6 @@ fn plant(goodput: &Goodput, seeds: &Seeds, plant: &Plant) -> Result<Observed, Sk
     // That it runs when it is allowed shows that it was in the right place.
     run(goodput, scratch.path(), plant.folder, &[plant.resume, &["--allow-commands"]].concat())?;
     let is_live = ran.exists();
-    uses.check(is_live, || "the planted command is no command".to_owned());
+    uses.check(is_live, || "the planted command cannot be run".to_owned());
     Ok(uses.done())
 }

@@ -75,7 +75,7 @@ const FILES: [OddFile; 22] = [
     }),
     ("CSV of 200,000 columns", STATS, &[0, 2], (6.0, 300.0), |f| columns(f)),
     ("CSV as a data set of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| columns(f)),
-    ("numbers that are none", STATS, &[0, 2], (6.0, 160.0), |f| {
+    ("texts in place of numbers", STATS, &[0, 2], (6.0, 160.0), |f| {
         fs::write(f, "nan\ninf\n-inf\n1e999\n-0\n1e-400\n")
     }),
     ("plan with an unknown key", PLAN, &[2], (6.0, 160.0), |f| {

@@ -354,7 +354,7 @@ fn mock_bodies(goodput: &Goodput) -> Result<Observed, Skip> {
     ] {
         let said = exchange(stand.address, &chat(&body), 10.0);
         if said.status() != Some(status) {
-            faults.push(format!("{name}: {status} was due: {}", said.text()));
+            faults.push(format!("{name}: expected {status}: {}", said.text()));
         }
     }
     end(stand, faults)

@@ -214,7 +214,7 @@ impl Seen {
             Self::Cut => said.status() == Some(200) && !said.is_whole() && said.is_over,
             Self::Nothing => said.first.is_empty() && said.is_over,
         };
-        (!is_right).then(|| format!("the client was to see {self:?}, but: {}", said.text()))
+        (!is_right).then(|| format!("the client should see {self:?}, but: {}", said.text()))
     }
 }
 

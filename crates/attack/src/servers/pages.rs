@@ -172,7 +172,7 @@ fn verb(name: &str, words: &'static str, act: Act) -> Case {
         let ended = goodput.run(scratch.path(), &words.split(' ').collect::<Vec<_>>(), 30.0)?;
         let mut observed = observe(&ended, &scratch, &server);
         observed.classes.clear();
-        observed.check(server.asked() > 0, || format!("nobody was asked: {}", ended.stderr));
+        observed.check(server.asked() > 0, || format!("no request was sent: {}", ended.stderr));
         Ok(observed)
     };
     let expected = Expected::exit(&[3]).within(15.0, 200.0);

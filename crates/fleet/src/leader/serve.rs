@@ -124,7 +124,7 @@ async fn let_in(shared: Arc<Shared>, listener: TcpListener, store: mpsc::Sender<
                     async move { meet(&shared, stream, from.ip(), displaced, &store).await },
                 );
             }
-            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and there is no token"),
+            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and no token is set"),
             Err(_) => tokio::time::sleep(BREATH).await,
         }
     }
@@ -150,7 +150,7 @@ fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
 
 /// Notes that a stranger was turned away.
 fn note(shared: &Shared, from: IpAddr, why: &str) {
-    let sentence = format!("someone at {} {why}", from.to_canonical());
+    let sentence = format!("a connection from {} {why}", from.to_canonical());
     shared.lock().turned_away.note(sentence);
 }
 
@@ -196,8 +196,10 @@ async fn meet(
                 () = part(stream, None) => {}
             };
         }
-        Some(Err(_)) => return note(shared, from, "spoke something else, or broke off"),
-        None => return note(shared, from, "proved nothing in time"),
+        Some(Err(_)) => {
+            return note(shared, from, "used another protocol, or closed the connection");
+        }
+        None => return note(shared, from, "did not authenticate in time"),
     };
     // A stranger no more.
     drop(displaced);
@@ -309,7 +311,7 @@ impl Ear<'_> {
         };
         self.hold(true);
         for item in first.into_iter().chain([item]) {
-            self.store.send(item).await.map_err(|_| "nothing is written any more")?;
+            self.store.send(item).await.map_err(|_| "writing has stopped")?;
         }
         self.hold(false);
         Ok(())

@@ -275,7 +275,7 @@ impl State {
         let said = message(&ToMember::Beat);
         for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_there()) {
             if peer.is_silent(at, silence) {
-                peer.lose(&format!("not heard for {:.0} s", silence.as_secs()));
+                peer.lose(&format!("no message for {:.0} s", silence.as_secs()));
                 continue;
             }
             peer.put(&said);

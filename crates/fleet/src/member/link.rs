@@ -133,7 +133,7 @@ pub(super) async fn run(line: Line, stream: Stream, queues: Queues) {
     line.shared.lock().at = now();
     let why = tokio::select! {
         biased;
-        () = line.farewell() => "this member has left".to_owned(),
+        () = line.farewell() => "this rank has left".to_owned(),
         why = line.watch() => why,
         why = line.listen(reader) => why,
         why = line.talk(writer, queues) => why,
@@ -257,7 +257,7 @@ impl Line {
                 heard.at = present;
             }
             if present - heard.at > self.silence {
-                return format!("not heard for {:.0} s", self.silence.as_secs());
+                return format!("no message for {:.0} s", self.silence.as_secs());
             }
             before = present;
         }

@@ -32,8 +32,8 @@ struct Patience<'a> {
 impl Patience<'_> {
     fn check(&mut self) -> Result<(), FleetError> {
         let why = match now() {
-            at if at >= self.deadline => "rank 0 did not take them in time",
-            _ if !(self.look)() => "it was given up here",
+            at if at >= self.deadline => "rank 0 did not accept them in time",
+            _ if !(self.look)() => "this rank gave up",
             _ => return Ok(()),
         };
         Err(FleetError::Upload(why.to_owned()))
@@ -174,7 +174,7 @@ fn run_files(folder: &Path) -> io::Result<Vec<RunFile>> {
             Err(error) => return Err(error),
         }
     }
-    if files.is_empty() { Err(io::Error::other("no files of a run")) } else { Ok(files) }
+    if files.is_empty() { Err(io::Error::other("there are no run files")) } else { Ok(files) }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> FleetError {

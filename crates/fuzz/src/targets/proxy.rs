@@ -113,8 +113,8 @@ thread_local! {
 impl Place {
     fn new() -> Result<Self, String> {
         let answer = Arc::new(Mutex::new(Vec::new()));
-        let server =
-            server(Arc::clone(&answer)).map_err(|error| format!("no loopback: {error}"))?;
+        let server = server(Arc::clone(&answer))
+            .map_err(|error| format!("cannot use the loopback interface: {error}"))?;
         let url = format!("http://{server}").parse().map_err(|error| format!("{error:?}"))?;
         let upstream = Upstream { url, http: Http::Http1, cacert: None, insecure: false };
         let limits = ProxyLimits {
@@ -163,7 +163,7 @@ fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
     let mut place = place.map_or_else(Place::new, Ok)?;
     place.used += 1;
     answer.clone_into(&mut place.answer.lock().unwrap_or_else(PoisonError::into_inner));
-    let failed = |error: std::io::Error| format!("no loopback: {error}");
+    let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");
     let mut stream = TcpStream::connect(place.proxy.address()).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     // It may refuse the request before it has come whole.
@@ -175,7 +175,9 @@ fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
             Ok(0) => break Ok(()),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                break Err("the proxy keeps a client that has said everything".to_owned());
+                break Err(
+                    "the proxy keeps the connection of a client that has finished".to_owned()
+                );
             }
             Err(_) => break Ok(()),
         }

@@ -176,7 +176,7 @@ fn drain<T: Framed>(path: &Path) {
 fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
     static READ: OnceLock<Option<Plan>> = OnceLock::new();
     let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
-        return Err("the plan of the corpus is no plan".to_owned());
+        return Err("the plan in the corpus is not valid".to_owned());
     };
     let judgements: Vec<Judgement> =
         read(&case.scratch.file("judgements.log", &repaired(samples))?);

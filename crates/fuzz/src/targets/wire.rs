@@ -330,5 +330,5 @@ fn extra(case: &Case<'_>) -> Result<(), String> {
     let body = dialect.encode(&[], &request);
     serde_json::from_slice::<serde_json::Value>(&body)
         .map(drop)
-        .map_err(|error| format!("the body is no JSON: {error}"))
+        .map_err(|error| format!("the body is not valid JSON: {error}"))
 }

@@ -20,7 +20,7 @@ fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
     let bytes = read_state(&path)?;
     let ignored = |why: &str| {
         let path = path.display();
-        observer.warn(format!("the noise floor in {path} is left out: {why}"));
+        observer.warn(format!("ignoring the noise floor in {path}: {why}"));
     };
     let mut floor = serde_json::from_slice::<Floor>(&bytes)
         .map_err(|error| ignored(&error.to_string()))
@@ -53,7 +53,7 @@ pub(super) fn keep(floor: &Floor) -> Result<PathBuf, Failed> {
 /// The file that keeps it, in a folder that is there.
 fn place(floor: &Floor) -> Result<PathBuf, Failed> {
     let path = file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
-        Failed::usage("the noise floor is not kept: neither XDG_STATE_HOME nor HOME is set")
+        Failed::usage("cannot save the noise floor: neither XDG_STATE_HOME nor HOME is set")
             .hint("set one of them")
     })?;
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -91,7 +91,7 @@ pub fn known(
 ) -> Result<Option<Floor>, Failed> {
     let Some(floor) = load(rig.target, rig.model, observer) else { return Ok(None) };
     if let Some(why) = unlike(&floor, design, rig.workload) {
-        observer.notice(format!("the noise floor of this rig is left out: {why}"));
+        observer.notice(format!("ignoring the noise floor of this rig: {why}"));
         return Ok(None);
     }
     // A gate is no margin: what nobody chose rises with and without gates.
@@ -113,7 +113,7 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {
         return Some(format!(
-            "it was measured at {}, and the load here is no given number",
+            "it was measured at {}, and this comparison has no fixed load",
             floor.load
         ));
     }
@@ -128,7 +128,10 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     // the spread, and nobody knows a floor that well.
     let is_as_long = (floor.run_s / design.run_s).ln().abs() <= 0.1;
     (!is_as_long).then(|| {
-        format!("it was measured in runs of {} s, and these take {} s", floor.run_s, design.run_s)
+        format!(
+            "it was measured in runs of {} s, and these runs take {} s",
+            floor.run_s, design.run_s
+        )
     })
 }
 
@@ -147,7 +150,7 @@ fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> 
     }
     (!raised.is_empty()).then(|| {
         format!(
-            "margins at the noise floor of this rig: {} ({}); --margin chooses one for all",
+            "margins set to the noise floor of this rig: {} ({}); --margin sets one for all metrics",
             raised.join(", "),
             measured(floor)
         )
@@ -173,16 +176,14 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
     let worst = asked.filter_map(below).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((noise, metric, what)) = worst else { return Ok(()) };
     let message = format!(
-        "{what} lies below the noise floor of {} on this rig: two measurements of one server \
-         differ by {:.2} {} by chance ({})",
+        "{what} is below the noise floor of {} on this rig: two measurements of one server differ by {:.2} {} by chance ({})",
         metric.title,
         100.0 * noise,
         unit(&metric),
         measured(floor)
     );
     let hint = format!(
-        "ask for {:.1} % at least, or measure longer runs (--duration) and their floor with --aa; \
-         more blocks do not lower a floor",
+        "use {:.1} % or more, or measure longer runs (--duration) and their noise floor with --aa; more blocks do not lower it",
         ((1e3 * noise).floor() + 1.0) / 10.0
     );
     Err(Failed::usage(message).hint(hint))

@@ -30,7 +30,7 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Opens the driver, for all GPUs or for those named, and looks for the first time; why not, where
-    /// there is none.
+    /// it has none.
     pub(super) fn start(
         looks: Looks,
         only: Vec<u32>,

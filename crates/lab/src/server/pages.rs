@@ -184,7 +184,7 @@ fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> Told {
         }
     }
     if troubles.is_empty() && !told.exporters.is_empty() && told.gpus.is_empty() {
-        troubles.push("the exporter's page has no GPU that we know how to read".to_owned());
+        troubles.push("the exporter's page has no known GPU metrics".to_owned());
     }
     told.gpu_trouble = (!troubles.is_empty()).then(|| troubles.join("; "));
     told
@@ -232,7 +232,7 @@ impl Tally {
         self.last = Some((message.clone(), is_absence));
         if self.in_a_row == FAILURES {
             let seconds = SELDOM.as_secs();
-            message = format!("{message}; now asked every {seconds} s only");
+            message = format!("{message}; now scraped only every {seconds} s");
         }
         Some(message)
     }
@@ -249,7 +249,7 @@ impl Tally {
     fn trouble(&self, url: &str) -> Option<String> {
         let (message, _) = self.last.as_ref()?;
         let Self { looks, failures, .. } = self;
-        Some(format!("{failures} of {looks} looks at {url} failed: {message}"))
+        Some(format!("{failures} of {looks} scrapes of {url} failed: {message}"))
     }
 }
 
@@ -296,9 +296,9 @@ impl Endpoint {
         let (message, _) = self.tally.last.as_ref()?;
         let url = self.reader.shown();
         Some(if self.is_absent() {
-            format!("{url}: {message}: what the server says about itself is not looked at")
+            format!("{url}: {message}: no server metrics in this run")
         } else {
-            format!("warning: {url}: {message}; it is asked again during the run")
+            format!("warning: {url}: {message}; trying again during the run")
         })
     }
 
@@ -330,7 +330,7 @@ fn read(follower: &mut Follower, page: &FetchedPage) -> Result<Reading, String> 
     if reading.values.is_empty() && reading.malformed > 0 {
         let lines = reading.malformed;
         return Err(format!(
-            "no metrics: {lines} lines cannot be read, and the others say nothing"
+            "no metrics: {lines} lines cannot be parsed, and the rest have no values"
         ));
     }
     Ok(reading)

@@ -51,8 +51,8 @@ pub(super) fn summary(
     let kept = points(folder, observer)?;
     let written = written(folder).map(|summary| summary.sweep);
     let facts = written.or_else(|| facts(folder, request)).ok_or_else(|| {
-        Failed::usage(format!("`{}` holds no point yet", folder.path().display()))
-            .hint("`goodput sweep --resume` goes on with it")
+        Failed::usage(format!("`{}` holds no finished point yet", folder.path().display()))
+            .hint("continue it with `goodput sweep --resume`")
     })?;
     Ok(SweepSummary::new(facts, request.sweep.clone(), kept.into_iter().map(Kept::named).collect()))
 }

@@ -103,7 +103,7 @@ impl Over {
             exchange
         } else {
             let stage = passing.exchange().stamps.stage();
-            let message = if is_cut { "the proxy was stopped" } else { "the client went away" };
+            let message = if is_cut { "the proxy was stopped" } else { "the client disconnected" };
             let gone = Failure { class: ErrorClass::CutOff, stage, message: message.to_owned() };
             passing.broken(failure.unwrap_or(gone), at)
         };

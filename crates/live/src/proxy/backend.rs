@@ -66,7 +66,7 @@ impl Backend {
         passing.exchange_mut().body_bytes = question.body.len() as u64;
         let outcome = timeout(limit, self.ask_within(question, &mut passing)).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            let message = "the time for the request ran out".to_owned();
+            let message = "the request timed out".to_owned();
             let exchange = passing.exchange();
             if exchange.stamps.sent_first.is_some() && exchange.stamps.headers.is_none() {
                 self.pool.forget(exchange.connection);
@@ -109,7 +109,7 @@ impl Backend {
                 came += bytes.len() as u64;
             }
             if came > most_bytes {
-                let message = "the answer is longer than what is read".to_owned();
+                let message = "the answer exceeds the size limit".to_owned();
                 let stage = passing.exchange().stamps.stage();
                 return Err(Failure { class: ErrorClass::EventTooLarge, stage, message });
             }
@@ -133,7 +133,7 @@ impl Backend {
         let wrong = || Failure {
             class: ErrorClass::BadHttp,
             stage: Stage::Connect,
-            message: "the path cannot be passed on".to_owned(),
+            message: "the path cannot be forwarded".to_owned(),
         };
         let request = target.head(&head.method, &head.uri, &head.headers, via).ok_or_else(wrong)?;
         let mut request = request.map(|()| body);
@@ -169,7 +169,7 @@ impl Backend {
         }
         let (response, answer) = link.send(request, exchange, &self.pool).await?;
         if !heads::is_plain(response.headers()) {
-            let message = "the answer is in a transfer coding that nobody asked for".to_owned();
+            let message = "the answer has a transfer coding that was not requested".to_owned();
             let failure = Failure { class: ErrorClass::BadHttp, stage: Stage::Headers, message };
             return Err(Failed { failure, is_stale: false });
         }

@@ -132,7 +132,7 @@ async fn pass_on(
         let lost = || Failure {
             class: ErrorClass::Closed,
             stage: Stage::Headers,
-            message: "the connection had been closed, and the body was no longer at hand"
+            message: "the connection was closed, and the request body could not be sent again"
                 .to_owned(),
         };
         let payload = inquiry.payload().ok_or_else(lost)?;
@@ -145,7 +145,7 @@ async fn pass_on(
                 let (status, headers) = (response.status().as_u16(), response.headers());
                 if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                     let message =
-                        "the upstream switched protocols, which nobody asked for".to_owned();
+                        "the upstream switched protocols without a request to do so".to_owned();
                     return Err(Failure {
                         class: ErrorClass::BadHttp,
                         stage: Stage::Headers,

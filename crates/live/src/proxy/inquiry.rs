@@ -19,9 +19,9 @@ use crate::proxy::shared::Shared;
 /// What can go wrong with a body on the client's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
-    #[error("the client sent nothing for too long")]
+    #[error("the client sent no data for too long")]
     Slow,
-    #[error("the client broke off, or its body is no HTTP")]
+    #[error("the client disconnected, or its body is not valid HTTP")]
     Broken,
 }
 

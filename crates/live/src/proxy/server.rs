@@ -53,7 +53,7 @@ pub enum ProxyError {
     #[error("cannot serve TLS: {0}")]
     Tls(String),
     /// The name of the session's header is none.
-    #[error("`{0}` is no name of a header")]
+    #[error("`{0}` is not a valid header name")]
     Header(String),
     /// The upstream cannot be spoken to with these settings.
     #[error(transparent)]
@@ -68,12 +68,14 @@ impl ProxyError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
-                "another program has this address; port 0 picks a free one"
+                "another program uses this address; port 0 picks a free port"
             }
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "ports below 1024 are the administrator's; take one above"
+                "ports below 1024 need administrator rights; use a higher port"
             }
-            Self::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
+            Self::Tls(_) => {
+                "--tls-cert takes a certificate chain in PEM, --tls-key the key of its first certificate"
+            }
             Self::Upstream(_) => "check the server's URL and --cacert",
             _ => "--listen takes 127.0.0.1:8080; port 0 picks a free one",
         }

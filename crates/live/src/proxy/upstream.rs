@@ -267,6 +267,6 @@ fn cut(error: &hyper::Error) -> Failure {
 }
 
 fn timed_out(stage: Stage) -> Failure {
-    let message = "the upstream said nothing for too long".to_owned();
+    let message = "the upstream sent no data for too long".to_owned();
     Failure { class: ErrorClass::Timeout, stage, message }
 }

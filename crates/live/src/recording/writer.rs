@@ -222,7 +222,7 @@ impl RowWriter {
             }
             // Without a salt there is nothing that could be written.
             Err(error) => {
-                self.observer.warn(&format!("warning: nothing can be recorded: {error}"));
+                self.observer.warn(&format!("warning: cannot record: {error}"));
             }
         }
     }
@@ -361,7 +361,7 @@ impl RowWriter {
             Err(error) => {
                 self.tried = Some(now());
                 return self.observer.warn(&format!(
-                    "warning: cannot begin {}: {error}; the file before it goes on",
+                    "warning: cannot start {}: {error}; continuing in the previous file",
                     path.display()
                 ));
             }
@@ -431,10 +431,9 @@ impl RowWriter {
         let lost = self.counts.lost_by(Lost::Disk);
         self.observer.warn(&match refusal {
             Some(error) => format!(
-                "warning: the disk refuses the trace: {error}; traffic passes on, rows wait and then \
-                 are lost"
+                "warning: cannot write the trace: {error}; traffic is still forwarded, rows are buffered and then lost"
             ),
-            None => format!("the disk takes the trace again; {lost} rows are lost"),
+            None => format!("the trace can be written again; {lost} rows are lost"),
         });
     }
 

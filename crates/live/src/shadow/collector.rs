@@ -64,7 +64,7 @@ impl Collector {
                 self.pairing.expire(present);
                 if let Some(error) = self.store.error().filter(|_| !is_told) {
                     is_told = true;
-                    self.observer.warn(&format!("warning: the disk refuses the pairs: {error}"));
+                    self.observer.warn(&format!("warning: cannot write the pairs: {error}"));
                 }
             }
             if present - looked >= LOOK {

@@ -48,9 +48,9 @@ pub(super) fn measure(
     let Again { replan, lens, out } = *again;
     if baseline.has_sweep {
         return Err(Failed::usage(
-            "a sweep is no baseline: what it measures depends on the server",
+            "a sweep cannot be a baseline: its load levels depend on the server",
         )
-        .hint("measure one with `goodput run --repeat 8`, at one load"));
+        .hint("measure a baseline with `goodput run --repeat 8`, at one load"));
     }
     // All that can be refused without a request is refused before the first.
     for run in &baseline.runs {
@@ -180,10 +180,9 @@ fn same_workload(run: &Run, found: &str) -> Result<(), Failed> {
     }
     let path = run.path.display();
     let message = format!(
-        "the plan of `{path}` does not make the same requests any more: their hash was {was}, and is \
-         {found}"
+        "the plan of `{path}` no longer makes the same requests: their hash was {was} and is now {found}"
     );
     let made = &run.manifest.version;
-    let hint = format!("goodput {made} measured it; measure the baseline again with this version");
+    let hint = format!("goodput {made} made it; measure the baseline again with this version");
     Err(Failed::usage(message).hint(hint))
 }

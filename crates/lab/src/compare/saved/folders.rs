@@ -32,7 +32,7 @@ impl Lens<'_> {
         measure.slo = self.slo.cloned().or(measure.slo.take());
         measure.attainment = self.attainment.or(measure.attainment);
         if measure.slo.is_none() && measure.attainment.is_some() {
-            return Err(Failed::usage("--attainment: of what? a run has no SLO")
+            return Err(Failed::usage("--attainment needs an SLO, and one of the runs has none")
                 .hint("add --slo 'ttft < 500ms, tpot < 50ms'"));
         }
         measure.percentiles.extend(&self.percentiles);
@@ -155,7 +155,7 @@ impl Taken {
             let answer = answer(goodput);
             if answer.is_none() {
                 let (path, why) = (path.display(), &goodput.because);
-                let line = format!("{path} has no goodput that can be compared: {why}");
+                let line = format!("{path} has no goodput to compare: {why}");
                 lens.observer.notice(line);
             }
             self.answers.push(answer);
@@ -181,12 +181,12 @@ pub fn answer(goodput: &Goodput) -> Option<Figure> {
 
 fn is_comparison(path: &Path) -> Failed {
     Failed::usage(format!("`{}` is a comparison", path.display()))
-        .hint("name the folders of the runs in it; `goodput report` shows what it says")
+        .hint("name the run folders inside it; `goodput report` shows its result")
 }
 
 fn several(path: &Path) -> Failed {
     Failed::usage(format!("`{}` holds sweeps of several configurations", path.display()))
-        .hint("name two of the folders in its `configurations`")
+        .hint("name two folders inside its `configurations`")
 }
 
 #[cfg(test)]

@@ -39,7 +39,8 @@ impl Levels {
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
         let (levels, left) = Self::between(&who, &all, has_answers)?;
         if !left.is_empty() {
-            observer.notice(format!("left out, not measured on both: {}", shown(&left)));
+            observer
+                .notice(format!("left out, because only one side measured them: {}", shown(&left)));
         }
         Ok(levels)
     }
@@ -63,7 +64,7 @@ impl Levels {
         if named.is_empty() && !has_answers {
             let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", shown(levels));
             let each: Vec<String> = who.iter().zip(all).map(of).collect();
-            let message = format!("no load was measured on both ({})", each.join("; "));
+            let message = format!("no load level was measured on both sides ({})", each.join("; "));
             return Err(Failed::usage(message)
                 .hint("sweep both with the same --rates, or compare them live"));
         }
@@ -157,7 +158,7 @@ fn shown(levels: &[Option<Level>]) -> String {
         Some(Level::Rate(rate)) => format!("{rate}/s"),
         Some(Level::Users(1)) => "1 user".to_owned(),
         Some(Level::Users(users)) => format!("{users} users"),
-        None => "a load that changes".to_owned(),
+        None => "a changing load".to_owned(),
     };
     let all: Vec<String> = levels.iter().map(text).collect();
     if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }

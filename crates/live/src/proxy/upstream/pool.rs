@@ -73,7 +73,7 @@ impl Pool {
             }
         };
         let opened = timeout(self.limits.connect_time, opening).await.unwrap_or_else(|_| {
-            let message = "the upstream did not take the connection in time".to_owned();
+            let message = "the upstream did not accept the connection in time".to_owned();
             Err(Failure { class: ErrorClass::Timeout, stage: Stage::Connect, message })
         });
         if opened.is_err() {

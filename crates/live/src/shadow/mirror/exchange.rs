@@ -86,7 +86,7 @@ impl Candidate {
 fn unsent() -> Exchange {
     let mut exchange = Exchange::default();
     (exchange.stamps.dispatched, exchange.stamps.ended) = (now(), now());
-    let message = "the candidate's name cannot be resolved".to_owned();
+    let message = "cannot resolve the candidate's host name".to_owned();
     exchange.failure = Some(Failure { class: ErrorClass::Dns, stage: Stage::Connect, message });
     exchange
 }

@@ -138,7 +138,7 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     let found = late.shadow.as_ref().unwrap();
     assert_eq!((found.pairs, found.facts.passed), (419, 2_400));
     let page = compare_text(&late);
-    assert!(page.contains("so far") && page.contains("a log of this folder is cut"), "{page}");
+    assert!(page.contains("so far") && page.contains("a log in this folder is cut"), "{page}");
     assert!(!compare_text(&so_far).contains("is cut"));
     assert_eq!(late.verdict, Verdict::Suspect);
 }
