@@ -95,7 +95,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether `goodput` with these arguments ended well.
+/// Whether `goodput` with these arguments succeeds.
 fn ours(goodput: &Path, scratch: &Scratch, args: &[&str], until: Nanos) -> Result<bool, String> {
     let mut command = Command::new(goodput);
     command.args(args).current_dir(scratch.path("")).stdout(Stdio::null());

@@ -60,7 +60,7 @@ fn is_ready(python: &Path, packages: &[(&str, &str)]) -> bool {
     })
 }
 
-/// Whether a command runs and ends well; what it says is nobody's business.
+/// Whether a command succeeds; its output is dropped.
 fn succeeds(command: &mut Command) -> bool {
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     silent.status().is_ok_and(|status| status.success())

@@ -271,7 +271,7 @@ fn requests(row: &Row) -> u64 {
     value.unwrap_or(REQUESTS)
 }
 
-/// Ctrl-C while the server floods: once, with little time for answers under way, or twice. An end
+/// Ctrl-C while the server floods: once, with little time for answers in flight, or twice. An end
 /// within a second, with a partial report.
 fn stopped(area: &'static str, row: &Arc<Row>, times: usize) -> Case {
     let mut script = row.script.clone();

@@ -1,4 +1,4 @@
-//! `--shard auto`: which of how many this process is, as whoever started it says.
+//! `--shard auto`: the rank of this process and the number of ranks, as its launcher says.
 //!
 //! Asked in this order: Kubernetes, Ray (both set by our own launchers), Slurm, Open MPI, PMI,
 //! `RANK`. What our launchers have set counts before what lies around (Ray is often started by
@@ -106,7 +106,7 @@ fn leave_out_carrier(said: &mut Vec<(&Engine, Shard)>) {
 enum Said {
     /// Which of how many.
     Rank(Shard),
-    /// They are there, and do not tell; why, should nobody else tell.
+    /// They are set, but do not give a rank; the reason, in case no other launcher does.
     TooLittle(LaunchError),
     Nothing,
 }

@@ -19,7 +19,7 @@ pub enum FleetError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// There was no rank 0 until the deadline, or the caller gave up.
+    /// Rank 0 did not appear before the deadline, or the caller gave up.
     #[error("rank 0 was not found at `{address}`: {why}")]
     NoLeader {
         /// Where it was looked for.

@@ -52,7 +52,7 @@ impl From<io::Error> for FrameError {
     fn from(error: io::Error) -> Self {
         let is_of_tls = matches!(error.get_ref(), Some(inner) if inner.is::<rustls::Error>());
         match error.kind() {
-            // Who leaves says so; an end without it may have been made by somebody else.
+            // A peer announces that it leaves; an end without that may be forged.
             io::ErrorKind::UnexpectedEof => Self::Cut,
             _ if is_of_tls => Self::Tampered,
             _ => Self::Io(error),

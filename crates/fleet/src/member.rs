@@ -175,7 +175,7 @@ impl Member {
         self.shared.is_lost.load(Ordering::Acquire)
     }
 
-    /// This machine's clocks beside those of rank 0, as last measured.
+    /// This machine's clocks compared with those of rank 0, as last measured.
     pub fn clock(&self) -> Option<ClockOffset> {
         self.shared.look(|heard| heard.clock)
     }

@@ -1,5 +1,5 @@
 //! `goodput-fuzz`: fuzzes the parsers, or repeats one input. `cargo xtask fuzz` builds and runs it; it
-//! needs nothing beside itself, so it can be carried to a machine with more cores.
+//! needs no other files, so it can be copied to a machine with more cores.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool")]
 
@@ -194,7 +194,7 @@ impl Asked {
             }
         }
         for journal in journals {
-            // It is of no use any more, and may not even be there.
+            // It is no longer needed, and may not exist.
             let _ = fs::remove_file(journal);
         }
         match status.code() {
@@ -203,7 +203,7 @@ impl Asked {
         }
     }
 
-    /// One of the inputs under way when the process ended: is it this one?
+    /// One of the inputs that ran when the process ended: is it this one?
     fn try_again(&self, program: &Path, name: &str, seed: u64, index: u64) -> Result<(), String> {
         let mut child = Command::new(program);
         child.args(["--target", name, "--seed", &seed.to_string(), "--index", &index.to_string()]);

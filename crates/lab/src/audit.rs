@@ -1,4 +1,4 @@
-//! How far to believe what lies at a path, whoever wrote it.
+//! How far to trust the result at a path, from goodput or another tool.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What happens around the load of a run and is no part of what is measured: a user's own commands,
+//! Actions around the load of a run that are not measured: a user's own commands,
 //! the server's profiler, and traces, which are written once all is over.
 
 mod commands;
@@ -159,7 +159,7 @@ impl<'a> RunHooks<'a> {
     }
 }
 
-/// Why there are no spans.
+/// Why spans are missing.
 const UNTRACED: &str = "no request was traced: the run had neither --trace-share nor --traces";
 
 /// Writes the traces of a saved run, or of every run of a folder of several.

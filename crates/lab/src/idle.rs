@@ -47,7 +47,7 @@ pub enum IdleSignal {
     Metrics,
     /// Small requests that were as quick as the first one.
     Probe,
-    /// Nobody: why it is not known.
+    /// Not known, with the reason.
     Unknown(String),
 }
 
@@ -57,7 +57,7 @@ impl IdleSignal {
     }
 }
 
-/// Waits until the server has no request left, the user wants to stop, or nobody is there.
+/// Waits until the server has no request left, the user wants to stop, or the server is gone.
 pub fn wait_idle(
     plan: &Plan,
     ready: &Ready,
@@ -104,7 +104,7 @@ impl Wait<'_> {
         page.unwrap_or(Err(PageError::Late(PAGE_LIMIT)))
     }
 
-    /// One small request: how long it took, or whether nobody takes connections.
+    /// One small request: how long it took, or whether connections are refused.
     fn probe(&self) -> Result<Nanos, bool> {
         let answer = probe(&self.ready.endpoint, &self.ready.dialect);
         match within(self.rest(), || self.is_stopped(), answer) {

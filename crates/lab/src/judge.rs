@@ -23,7 +23,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Whoever is needed for this plan; nobody where there is nothing to judge.
+    /// The judge that this plan needs; none where there is nothing to judge.
     pub fn new(
         plan: &Plan,
         workload: &Workload,
@@ -48,7 +48,7 @@ impl Judge {
         Ok(is_needed.then_some(Self { tokenizer, checkers }))
     }
 
-    /// Whoever checks this class; rows with labels of their own have the constraint of their class.
+    /// The checker of this class; rows with labels of their own have the constraint of their class.
     fn checker(&self, class: &str, kind: ConstraintKind) -> Option<&Checker> {
         let mut of_kind = self.checkers.iter().filter(|((_, known), _)| *known == kind);
         self.checkers.get(&(class.to_owned(), kind)).or_else(|| {

@@ -213,7 +213,7 @@ fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest, observer:
     });
 }
 
-/// What is looked at beside the load. A client that is led does not end a run by itself, and leaves the
+/// Observers that run during the load. A rank with a coordinator does not end a run by itself, and leaves the
 /// server to the one that leads.
 fn seen_by(plan: &Plan, lab: &Lab) -> Plan {
     let mut plan = plan.clone();
@@ -369,7 +369,7 @@ fn conclude(
 }
 
 /// Whether the load would have gone on after all sessions of a workload that ends, of which this client
-/// has sent so many requests.
+/// has sent that number of requests.
 fn wants_more(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool {
     let own = shard.of_load(load);
     let warmup = match own.warmup {

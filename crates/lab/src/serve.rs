@@ -51,7 +51,7 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Nobody knows: its supervisor is gone.
+    /// Unknown: its supervisor is gone.
     Lost,
 }
 
@@ -189,7 +189,7 @@ impl Server {
         heard.exit.or_else(|| heard.is_over.then_some(Exit::Lost))
     }
 
-    /// The error to show if it has ended though nobody told it to.
+    /// The error to show if it has ended without being stopped.
     pub fn crash(&self) -> Option<Failed> {
         let exit = self.exited()?;
         let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
@@ -258,7 +258,7 @@ impl Server {
         let _ = self.supervisor.wait();
         let exit = self.ear.heard().exit;
         if exit.is_none() {
-            // Its supervisor is dead, and has killed nobody.
+            // Its supervisor is dead, and has killed no process.
             if let Some(group) = self.group().and_then(Pid::from_raw) {
                 let _ = kill_process_group(group, Signal::KILL);
             }

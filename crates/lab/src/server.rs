@@ -1,4 +1,4 @@
-//! What is looked at beside the load: the server's pages of metrics, and its GPUs.
+//! Observation of the server during the load: its metrics pages and its GPUs.
 //!
 //! Everything happens on threads of its own, with connections of its own. The load never waits for
 //! them; what they see lies in a bounded buffer until the collector takes it.

@@ -114,7 +114,7 @@ fn counted_by(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
     })
 }
 
-/// The server, asked beside the run.
+/// The server, asked outside of the run.
 /// How the target may be asked.
 pub struct Questions<'a> {
     /// Whether it may be asked at all.

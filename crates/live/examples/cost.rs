@@ -25,9 +25,9 @@ use goodput_wire::{Client, Endpoint};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-struct Nobody;
+struct NoWitness;
 
-impl Witness for Nobody {
+impl Witness for NoWitness {
     fn asked(&self, _: Asked) {}
     fn answered(&self, _: Answered) {}
 }
@@ -68,7 +68,7 @@ fn serve(url: &str) {
         keep_text: false,
         limits: Limits::default(),
     };
-    let proxy = Proxy::start(settings, Arc::new(Nobody)).unwrap();
+    let proxy = Proxy::start(settings, Arc::new(NoWitness)).unwrap();
     println!("http://{}", proxy.address());
     let _ = std::io::stdin().read_line(&mut String::new());
 }
@@ -118,7 +118,7 @@ fn body(tokens: u32) -> Bytes {
     ))
 }
 
-/// So many requests, at a rate or all at once.
+/// A number of requests, at a rate or all at once.
 fn load(url: &str, count: usize, tokens: u32, gap: Nanos) -> Vec<Exchange> {
     let settings = goodput_wire::Settings {
         url: url.parse().unwrap(),

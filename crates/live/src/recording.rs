@@ -52,7 +52,7 @@ pub struct RecordOptions {
     pub drain: Duration,
 }
 
-/// What has passed and what was written of it, for whoever looks.
+/// Counts of requests seen and rows written.
 #[derive(Debug, Clone)]
 pub struct RecordFigures {
     /// When it began.

@@ -126,7 +126,7 @@ impl Shadow {
     pub fn run(self, commands: &Receiver<Command>) -> Result<ShadowResult, LiveError> {
         let Self { proxy, collecting, is_over, mut traffic } = self;
         let end = session::pass(proxy, &mut traffic, commands);
-        // What is still under way with the candidate ends here.
+        // Requests in flight to the candidate end here.
         traffic.mirror.drain(Duration::ZERO);
         traffic.observer.passed();
         is_over.store(true, Ordering::Relaxed);

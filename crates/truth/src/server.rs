@@ -294,7 +294,7 @@ impl Connection {
             Ok(n) => {
                 self.arrived = now();
                 self.received.extend_from_slice(&input[..n]);
-                // Whoever sends more while being answered is no client of ours.
+                // Our clients do not send more while they are being answered.
                 let is_flood = self.answer.is_some() && self.received.len() > HEAD_LIMIT;
                 if is_flood { Err(ErrorKind::InvalidData.into()) } else { Ok(()) }
             }

@@ -13,11 +13,11 @@ pub(super) enum Client {
 /// A load on the truth server.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
-    /// So many users.
+    /// A number of users.
     Closed(u32),
-    /// So many requests per second, as a Poisson process.
+    /// Requests per second, as a Poisson process.
     Open(u32),
-    /// So many requests at once.
+    /// A number of requests at once.
     Burst(u32),
 }
 

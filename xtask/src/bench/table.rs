@@ -81,7 +81,7 @@ impl Budgets {
     /// Judges nothing if the yardstick itself failed: some token was written this late.
     #[must_use]
     pub(super) fn unless_stalled(mut self, lateness_ms: f64) -> Self {
-        /// A thousand tokens due at once take tens of milliseconds; more than this is no load.
+        /// A thousand tokens due at once take tens of milliseconds; more than this is not load.
         const STALL_MS: f64 = 200.0;
         self.stall_ms = (lateness_ms > STALL_MS).then_some(lateness_ms);
         self

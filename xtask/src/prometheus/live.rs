@@ -17,7 +17,7 @@ const DASHBOARD: &str = include_str!("../../../integrations/grafana-goodput.json
 /// Where the configuration looks.
 const CONFIGURED: &str = "127.0.0.1:9400";
 
-/// Asked of the run in an open loop: there are no users on its page.
+/// Absent in an open loop, whose page has no users.
 const NOT_THERE: &str = "goodput_users";
 
 /// Requests per second.

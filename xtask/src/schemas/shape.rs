@@ -15,7 +15,7 @@ const BY_HAND: [(&str, &str, &str); 3] = [
     ("Slices", r#"{"type": "object"}"#, "Slice"),
 ];
 
-/// A schema under way: the types that it has met so far.
+/// A schema being built: the types that it has met so far.
 pub(super) struct Shapes<'a> {
     types: &'a Types,
     /// By name: where the type stands, and its schema.
@@ -287,7 +287,7 @@ fn inner<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     arguments(&last.arguments).first().copied()
 }
 
-/// An object under way. Properties that it does not name are allowed: fields are added over time.
+/// An object being built. Properties that it does not name are allowed: fields are added over time.
 #[derive(Default, Clone)]
 struct Object {
     properties: Map<String, Value>,

@@ -36,7 +36,7 @@ pub(super) fn faults(packages: &[Package]) -> Vec<String> {
 pub(super) fn page(packages: &[Package]) -> String {
     let mut page = "# Third-party software in goodput\n\n\
                     goodput is one binary, linked from these packages of crates.io. Each is under the \
-                    license that stands beside it; its text is in the package.\n\n\
+                    license in its row; the license text is in the package.\n\n\
                     | package | version | license | source |\n|---|---|---|---|\n"
         .to_owned();
     for package in packages.iter().filter(|package| package.is_shipped) {

@@ -153,7 +153,7 @@ fn full_merge(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-/// The report of a folder that nobody can write to is the same.
+/// The report of a read-only folder is the same.
 fn read_only_folder(goodput: &Goodput) -> Result<Observed, Skip> {
     let scratch = Scratch::new()?;
     make_run(goodput, &scratch)?;

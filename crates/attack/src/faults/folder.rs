@@ -165,7 +165,7 @@ fn damage(goodput: &Goodput, seeds: &Seeds, kind: &Kind, family: Family) -> Resu
     Ok(uses.done())
 }
 
-/// What a use may end with. Of what is no plain file and is needed, only 2 is right.
+/// What a use may end with. For a required path that is not a plain file, only 2 is right.
 fn codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
     let is_read = matches!(words, ["report" | "audit", ..]);
     match words {

@@ -1,4 +1,4 @@
-//! Files and numbers that nobody would write, and that must be refused or bounded.
+//! Malformed files and extreme numbers, which must be refused or bounded.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -188,7 +188,7 @@ fn columns(path: &Path) -> std::io::Result<()> {
     fs::write(path, format!("{}\n{}\n", names.join(","), vec!["1"; 200_000].join(",")))
 }
 
-/// One thing that is no plain file, in front of every verb that takes a path.
+/// One path that is not a plain file, given to every verb that takes a path.
 fn readers(goodput: &Goodput, make: Make) -> Result<Observed, Skip> {
     let scratch = Scratch::new()?;
     make(&scratch.join("input"))?;

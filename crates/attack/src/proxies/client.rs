@@ -219,7 +219,7 @@ fn idle(goodput: &Goodput, count: usize, each: &[u8]) -> Result<Observed, Skip> 
     Ok(observed)
 }
 
-/// Heads that come a byte at a time: after 10 s they are let go, and nobody else waits.
+/// Heads that come a byte at a time: after 10 s they are closed, and no other client waits.
 fn slow_heads(goodput: &Goodput) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;

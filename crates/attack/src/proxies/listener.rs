@@ -92,7 +92,7 @@ const HOSTS: &[&str] = &[
     "localhost\r\nhost: evil.example",
 ];
 
-/// Names that others may own are refused with a 403 (or 400 where they are no names).
+/// Names that others may own are refused with a 403 (or 400 where they are not names).
 fn hosts(to: SocketAddr, path: &str) -> Vec<String> {
     let odd = |host: &&&str| {
         let said = get(to, path, host);

@@ -100,7 +100,7 @@ impl Visitor {
         let _ = self.stream.set_nodelay(true);
     }
 
-    /// What comes next; nothing within a moment is no bytes, the end is none.
+    /// What comes next; `Some` and empty if nothing came in time, `None` at the end.
     pub(super) fn read(&mut self) -> Option<Vec<u8>> {
         let mut room = vec![0; 16 << 10];
         match self.stream.read(&mut room) {
@@ -145,7 +145,7 @@ impl Visitor {
         true
     }
 
-    /// Says the same until nobody listens.
+    /// Sends the same until the peer is gone.
     pub(super) fn flood(&mut self, piece: &[u8]) {
         let many = piece.repeat(1 + (32 << 10) / piece.len());
         while self.say(&many) {}

@@ -244,7 +244,7 @@ fn attack(goodput: &Goodput, act: Act, seen: Seen) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-/// Nobody is there, or somebody who does not speak TLS.
+/// No server listens, or one that does not speak TLS.
 fn absent(goodput: &Goodput, url: &str) -> Result<Observed, Skip> {
     let stand = Stand::record(goodput, url, &["--insecure"])?;
     let said = exchange(stand.address, &ask(CHAT, BODY), SOON_S);
@@ -256,7 +256,7 @@ fn absent(goodput: &Goodput, url: &str) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-/// Two signals end it at once, whatever is under way.
+/// Two signals end it at once, even with requests in flight.
 fn hurried(goodput: &Goodput) -> Result<Observed, Skip> {
     let origin = Origin::start(|visitor| {
         while let Some(path) = visitor.request() {

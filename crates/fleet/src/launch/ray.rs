@@ -183,7 +183,7 @@ impl Drop for Folder {
 /// A folder of our own with the driver in it.
 fn folder(driver: &str) -> io::Result<Folder> {
     let path = std::env::temp_dir().join(format!("goodput-ray-{}", std::process::id()));
-    // One that is there already is somebody else's.
+    // An existing one belongs to another job.
     DirBuilder::new().mode(0o700).create(&path)?;
     let folder = Folder(path);
     std::fs::write(folder.0.join("driver.py"), driver)?;

@@ -184,7 +184,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
         }
         match follower.rest() {
             None | Some(StopRequest::None) => {}
-            // One that waits has nobody who hears a signal, and would run later.
+            // A waiting job has no process to signal, and would run later.
             Some(StopRequest::Stop) if is_running(job) => {
                 follower.note(&format!("scancel --signal=INT {job}: the ranks save their results"));
                 cancel(follower, &["--signal=INT", job]);

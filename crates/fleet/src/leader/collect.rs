@@ -33,7 +33,7 @@ pub(super) enum Upload {
     Granted(Files, PathBuf),
     /// They come.
     Taking,
-    /// They come, but nobody waits for them any more.
+    /// They arrive after the wait has ended.
     Ignored,
     /// They are where they belong: the member shares our disk.
     InPlace,
@@ -44,7 +44,7 @@ impl Upload {
         matches!(self, Self::Granted(..) | Self::Taking)
     }
 
-    /// What is under way is of no use any more.
+    /// The transfer in progress is no longer needed.
     pub(super) fn forget(&mut self) {
         *self = match self {
             Self::Granted(..) | Self::Taking | Self::Ignored => Self::Ignored,
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// What is to be done first when files come; an error where nobody asked for them.
+    /// What is to be done first when files come; an error where they were not requested.
     pub(super) fn taking(
         &mut self,
         rank: u32,

@@ -23,8 +23,8 @@ use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember, short};
 use crate::{FleetError, Refusal, Token};
 
-/// Those that have proved nothing yet, at most, beside as many as are missing: where more come, the
-/// oldest make way, so that nobody can keep the others out by waiting.
+/// Most unauthenticated connections, in addition to one for each missing rank: where more come, the
+/// oldest are closed, so that idle connections cannot keep the others out.
 const STRANGERS: usize = 64;
 /// The system's queue: as many as may start at once.
 const BACKLOG: u32 = 4_096;

@@ -286,7 +286,7 @@ impl State {
         self.ask_next();
     }
 
-    /// We were stopped ourselves: nobody is silent because of that.
+    /// This process itself was suspended: the ranks are not silent because of that.
     pub(super) fn forgive(&mut self, at: Nanos) {
         self.peers.values_mut().for_each(|peer| peer.hear(at));
     }

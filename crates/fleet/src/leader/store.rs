@@ -1,6 +1,6 @@
 //! Writes what members hand over: on a thread of its own, as disks may wait and clocks may not.
 //!
-//! The files of a member go into a folder beside the one that is meant, which gets its name when all
+//! The files of a member go into a folder next to the final one, which gets its name when all
 //! are there, each as long as the member said.
 
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub(super) enum Item {
     },
 }
 
-/// Writes until nobody can send anything more.
+/// Writes until every sender is gone.
 pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
     let mut folders: HashMap<u64, Folder> = HashMap::new();
     while let Some(item) = items.blocking_recv() {
@@ -85,7 +85,7 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
     }
 }
 
-/// The folder of a member, under way.
+/// The incomplete folder of a member.
 struct Folder {
     rank: u32,
     into: PathBuf,
@@ -173,7 +173,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_made {
-            // What is not whole is of no use here: the member has it all.
+            // Incomplete files are removed: the member still has all of them.
             let _ = fs::remove_dir_all(&self.part);
         }
     }

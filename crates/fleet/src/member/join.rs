@@ -111,7 +111,7 @@ pub(super) fn join(
     }
 }
 
-/// The thread of a member: tries until rank 0 lets it in, or nobody waits for it any more.
+/// The thread of a member: tries until rank 0 accepts it, or the caller gives up.
 fn speak(
     runtime: &Runtime,
     address: &str,

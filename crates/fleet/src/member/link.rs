@@ -194,7 +194,7 @@ impl Line {
 
     fn answer(&self, what: &ToLeader) {
         if let (Some(control), Ok(out)) = (self.control.upgrade(), message(what)) {
-            // Where the queue is full there is nobody to hear it in time.
+            // Where the queue is full the message could not be read in time.
             let _ = control.try_send(out);
         }
     }

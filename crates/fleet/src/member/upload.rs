@@ -174,7 +174,7 @@ fn run_files(folder: &Path) -> io::Result<Vec<RunFile>> {
             Err(error) => return Err(error),
         }
     }
-    if files.is_empty() { Err(io::Error::other("there are no run files")) } else { Ok(files) }
+    if files.is_empty() { Err(io::Error::other("a folder without run files")) } else { Ok(files) }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> FleetError {

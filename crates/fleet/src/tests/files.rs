@@ -76,12 +76,12 @@ fn a_listener_reads_nothing() {
     begin(&leader, &[&member], Order { plan, ..run(1) });
     member.done("a line for people").unwrap();
     let from = folder(0);
-    fs::write(from.path().join("text.jsonl"), "what somebody asked").unwrap();
+    fs::write(from.path().join("text.jsonl"), "what a user asked").unwrap();
     let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
     assert!(got[0].1.is_ok() && told[0].is_ok(), "{got:?} {told:?}");
     let seen = relay.seen.lock().unwrap().clone();
     assert!(seen.len() > 1_000);
-    let secrets = ["engine.example", "a-model", "host 1", "people", "somebody", "requests", SECRET];
+    let secrets = ["engine.example", "a-model", "host 1", "people", "a user", "requests", SECRET];
     for secret in secrets {
         let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!is_there, "`{secret}` can be read");
@@ -177,7 +177,7 @@ fn who_fails_after_the_start_is_not_waited_for() {
     let (got, told) = hand_over(&leader, &[(&members[2], from.path())], into.path());
     assert!(told[0].is_ok(), "{told:?}");
     assert_eq!(got[0], (1, Err("the disk is full".to_owned())));
-    assert!(got[1].1.as_ref().unwrap_err().contains("there are no run files"), "{got:?}");
+    assert!(got[1].1.as_ref().unwrap_err().contains("a folder without run files"), "{got:?}");
     assert!(got[2].1.is_ok(), "{got:?}");
     let fate = member(&leader, 1);
     assert_eq!((fate.phase, fate.has_begun), (Phase::Refused("the disk is full".to_owned()), true));

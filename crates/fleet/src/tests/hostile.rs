@@ -348,7 +348,7 @@ async fn flood(stream: TlsStream<TcpStream>, what: &impl serde::Serialize) {
     let said = serde_json::to_vec(what).unwrap();
     let frame = [&(1 + said.len() as u32).to_be_bytes()[..], &[1], &said].concat();
     let many = frame.repeat(10_000);
-    // Read too: what nobody reads would stop the other end.
+    // Read too: unread data would block the other end.
     let (mut from, mut to) = tokio::io::split(stream);
     let reading =
         tokio::spawn(async move { while matches!(from.read(&mut [0; 4096]).await, Ok(1..)) {} });

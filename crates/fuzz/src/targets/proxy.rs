@@ -91,7 +91,7 @@ fn answers() -> Vec<Vec<u8>> {
     all
 }
 
-/// Whoever asks is not remembered.
+/// Does not store requests.
 struct Forgetful;
 
 impl Witness for Forgetful {

@@ -56,7 +56,7 @@ impl Load {
     }
 }
 
-/// The beginning of the first line that says something; empty where it is no text.
+/// The beginning of the first line that says something; empty where it is not text.
 fn first_line(path: &Path) -> Result<String, Failed> {
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)

@@ -12,8 +12,8 @@ use crate::error::Failed;
 use crate::events::Observer;
 use crate::saved::json;
 
-/// The floor that was measured from this machine on this target (URL without secrets, model); none
-/// where nobody did.
+/// The floor that was measured from this machine on this target (URL without secrets, model), if
+/// any.
 fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
     let machine = calibrate::machine();
     let path = file(&machine, target, model)?;
@@ -82,7 +82,7 @@ pub struct Rig<'a> {
     pub is_margin_chosen: bool,
 }
 
-/// The floor of this rig, where somebody has measured it as this is measured. Margins that nobody
+/// The noise floor of this rig, if it was measured like this comparison. Margins that the user did
 /// chose rise to it; margins that the user chose, and gates, are refused below it.
 pub fn known(
     design: &mut Design,
@@ -94,7 +94,7 @@ pub fn known(
         observer.notice(format!("ignoring the noise floor of this rig: {why}"));
         return Ok(None);
     }
-    // A gate is no margin: what nobody chose rises with and without gates.
+    // A gate is not a margin: default margins rise with and without gates.
     if let Some(raised) = raise(design, &floor, rig.has_slo, rig.is_margin_chosen) {
         observer.notice(raised);
     }
@@ -125,7 +125,7 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
         return Some(format!("it was measured with {}, and this is {workload}", floor.workload));
     }
     // The same requests do not take quite the same time twice. A tenth of the time is a twentieth of
-    // the spread, and nobody knows a floor that well.
+    // the spread, and a floor is not known that well.
     let is_as_long = (floor.run_s / design.run_s).ln().abs() <= 0.1;
     (!is_as_long).then(|| {
         format!(
@@ -135,7 +135,7 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     })
 }
 
-/// Raises the margins that nobody chose to the floors of their metrics; none where all lie above.
+/// Raises default margins to the floors of their metrics; none where all lie above.
 fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> Option<String> {
     let mut raised = Vec::new();
     for metric in tested(design, has_slo) {
@@ -250,7 +250,7 @@ mod tests {
     fn a_gate_is_held_against_the_floor_of_its_own_metric() {
         let gate = |change| Gate { metric: "ttft_p99".to_owned(), limit: Limit::Below, change };
         let noisy = floor(&[("ttft_p99", 0.04), ("tpot_p99", 0.9)]);
-        // What nobody chose lies above the floor by then.
+        // Default margins lie above the floor by then.
         let with = |change| {
             let mut design = Design { gates: vec![gate(change)], ..Design::default() };
             assert!(raise(&mut design, &noisy, false, false).unwrap().contains("p99 TTFT 4.1 %"));
@@ -264,7 +264,7 @@ mod tests {
         // As a change it is e^0.04 - 1, which is 4.08 %.
         assert!(check(&with(0.0405), &noisy, false).is_err());
         check(&with(0.041), &noisy, false).unwrap();
-        // A margin that the user chose is refused beside a gate too.
+        // A margin that the user chose is refused next to a gate too.
         assert!(check(&Design { margins: [].into(), ..with(0.5) }, &noisy, false).is_err());
     }
 
@@ -291,7 +291,7 @@ mod tests {
         let mut chosen = Design { margin: 0.03, ..Design::default() };
         assert_eq!(raise(&mut chosen, &noisy, false, true), None);
         assert!(check(&chosen, &noisy, false).is_err());
-        // Nobody chooses that of failures, which is one point.
+        // The margin of failures is fixed at one point.
         let failing = floor(&[("error_share", 0.02)]);
         raise(&mut chosen, &failing, false, true).unwrap();
         assert_eq!((chosen.margin_of("error_share"), chosen.margin_of("ttft_p99")), (0.021, 0.03));

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_name_is_said() {
         for text in ["a b=mock", "=mock", "a/b=http://x"] {
-            assert!(misnamed(text).unwrap().to_string().contains("is no name"), "{text}");
+            assert!(misnamed(text).unwrap().to_string().contains("is not a valid name"), "{text}");
         }
         for text in ["a=mock", "http://x/?a=http://b", "mock:ttft=20ms", "runs/a=b", "mock"] {
             assert!(misnamed(text).is_none(), "{text}");

@@ -262,7 +262,7 @@ fn describe(
     }
 }
 
-/// What was asked, as far as runs that nobody planned together have it in common.
+/// The request, as far as independent runs have it in common.
 fn design(targets: &[Target], sides: &[Taken], levels: &Levels) -> Design {
     let design = Design {
         sides: targets.iter().map(|target| target.name.clone()).collect(),

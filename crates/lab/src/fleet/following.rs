@@ -48,7 +48,7 @@ type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
 
 impl Meeting {
     /// Does what client 0 says until it says that nothing follows. Where requests go, and with which
-    /// keys, its own plan says: nobody else does.
+    /// keys, its own plan says: no other rank does.
     pub fn follow(
         &self,
         mut lab: Lab,
@@ -267,7 +267,7 @@ fn tell(
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }
 
-/// Where this client keeps what it measures: beside where client 0 puts the whole, so that both may
+/// Where this rank saves its shard: next to the folder of rank 0, so that both may
 /// lie on one disk.
 fn own_path(path: &Path, meeting: &Meeting) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();

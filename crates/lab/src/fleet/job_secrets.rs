@@ -11,7 +11,7 @@ use crate::error::Failed;
 use crate::events::Observer;
 use crate::serve::{is_secret, without_secrets};
 
-/// Headers whose values are nobody's secret. Of all others it is not known.
+/// Headers whose values are not secret. Others may be.
 const HARMLESS: [&str; 7] = [
     "accept",
     "accept-encoding",

@@ -38,7 +38,7 @@ const COMING_BACK: Nanos = Nanos::from_millis(10_000);
 /// A record that has not grown for so long will not: a client that is well adds to it every second.
 const STANDS_STILL: Nanos = Nanos::from_millis(5_000);
 
-/// How often somebody looks at what others have done.
+/// How often the coordinator checks the progress of the others.
 const EVERY: Nanos = Nanos::from_millis(200);
 
 /// Client 0, with the others.
@@ -302,7 +302,7 @@ fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
     }
 }
 
-/// A mark beside the parts, gone when this is dropped.
+/// A marker file next to the shards, removed when this is dropped.
 struct Mark {
     parts: PathBuf,
     mark: PathBuf,

@@ -1,6 +1,6 @@
 //! `--traces`: spans of the requests that were traced, to a file or to a collector.
 //!
-//! They are made from the run folder once the run is over, so nothing of it stands beside the load,
+//! They are made from the run folder once the run is over, so none of it runs during the load,
 //! and a saved run gives the same spans.
 
 use std::fmt;
@@ -102,7 +102,7 @@ impl Sent {
         self.cut = more.cut;
     }
 
-    /// How many got there, and how many were not wanted. To send those again is no use.
+    /// How many got there, and how many were not wanted. Sending those again would not help.
     pub(super) fn say(&self, to: &Destination, observer: &dyn Observer) {
         let Self { taken, rejected, .. } = self;
         if *rejected > 0 {
@@ -117,7 +117,7 @@ impl Sent {
 }
 
 /// Sends the spans of a run on their way; none where it has no traced request. What the destination
-/// does not take is no error here.
+/// does not accept is not an error here.
 pub(super) fn export(
     folder: &Path,
     to: &Destination,

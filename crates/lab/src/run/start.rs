@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Holds a run back until all others can begin too. Dropped before its run could begin, it holds
-/// nobody back.
+/// no run back.
 #[derive(Debug)]
 pub struct Start {
     all: Arc<All>,

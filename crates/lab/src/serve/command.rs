@@ -276,7 +276,7 @@ mod tests {
         let expected =
             ["s", "--x=4096", "-m", "two words", "two words", "40964096", "--port", "8123"];
         assert_eq!(words.unwrap(), expected);
-        // A value is no text of the command: its quotes, blanks and braces are its own.
+        // A value is not parsed as text of the command: its quotes, blanks and braces stay.
         assert_eq!(read("s {x}", &[("x", "a 'b' {port}")]).unwrap(), ["s", "a 'b' {port}"]);
         // What may have a place need not have one.
         assert_eq!(read("s", &[]).unwrap(), ["s"]);

@@ -48,7 +48,7 @@ impl Place {
     pub fn taken(&self) -> Option<SocketAddr> {
         self.addresses.iter().copied().find(|address| {
             TcpStream::connect_timeout(address, CONNECT_LIMIT).is_ok_and(|stream| {
-                // A port that nobody has may be given to the caller himself, who then meets himself.
+                // The kernel may use a free port for the calling socket, which then connects to itself.
                 stream.local_addr().ok() != stream.peer_addr().ok()
             })
         })

@@ -41,7 +41,7 @@ impl Driver {
         let thread = thread.spawn(move || match open(&only) {
             Ok(nvml) => {
                 looks.push_gpus(nvml.sample(now()));
-                // Nobody listens any more only if the run is over.
+                // The receiver is gone only if the run is over.
                 let _ = tell.send(Ok((nvml.driver(), nvml.facts())));
                 watch(&nvml, &looks, &stop);
             }

@@ -324,7 +324,7 @@ impl Endpoint {
     }
 }
 
-/// What a page says; why it says nothing, where that is no page of metrics.
+/// What a page says; the reason, where it is not a page of metrics.
 fn read(follower: &mut Follower, page: &FetchedPage) -> Result<Reading, String> {
     let reading = follower.read(&page.text);
     if reading.values.is_empty() && reading.malformed > 0 {

@@ -36,7 +36,7 @@ pub struct Question {
     pub head: Parts,
     /// The body.
     pub body: Bytes,
-    /// How whoever sends it calls itself in `Via`.
+    /// The name in `Via`.
     pub via: Option<HeaderValue>,
     /// Whether the text of the answer is kept.
     pub keep_text: bool,

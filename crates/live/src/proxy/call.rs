@@ -14,7 +14,7 @@ use crate::proxy::line::UnderWay;
 use crate::proxy::shared::Shared;
 use crate::proxy::witness::Ending;
 
-/// A request under way.
+/// A request in flight.
 pub(crate) struct Call {
     shared: Rc<Shared>,
     number: u64,

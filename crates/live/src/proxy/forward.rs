@@ -171,7 +171,7 @@ async fn pass_on(
 fn response_of(response: Response<()>) -> Response<()> {
     let (mut parts, ()) = response.into_parts();
     heads::strip_answer(&mut parts.headers);
-    // Of what hyper notes beside the head, only the words behind the status are the upstream's.
+    // Of what hyper notes next to the head, only the words behind the status are the upstream's.
     let reason = parts.extensions.remove::<ReasonPhrase>();
     parts.extensions.clear();
     if let Some(reason) = reason {

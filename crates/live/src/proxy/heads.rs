@@ -116,7 +116,7 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
 
 /// Takes out of an answer's head what belongs to the connection that it came on.
 pub(crate) fn strip_answer(headers: &mut HeaderMap) {
-    // A length beside a transfer coding is not that of the body, and nobody has gone by it.
+    // A length next to a transfer coding is not that of the body, and was not used.
     if headers.contains_key(header::TRANSFER_ENCODING) {
         headers.remove(header::CONTENT_LENGTH);
     }

@@ -58,7 +58,7 @@ enum Kept {
 }
 
 impl Inquiry {
-    /// Whoever is told hears of it when the body is whole: at once, where there is none.
+    /// The receiver gets it when the body is complete: at once, where there is none.
     pub(crate) fn new(shared: &Rc<Shared>, incoming: Incoming, told: Box<Told>) -> Rc<Self> {
         let length = incoming.size_hint().exact();
         let is_empty = incoming.is_end_stream();
@@ -116,7 +116,7 @@ impl Inquiry {
         self.inner.borrow().came
     }
 
-    /// Reads what is still to come and passes it on to nobody, for so long: a request that no server could
+    /// Reads and drops the rest, for at most this time: a request that no server could
     /// take is told of, too.
     pub(crate) async fn read_rest(&self, limit: Duration) {
         let rest = poll_fn(|cx| {

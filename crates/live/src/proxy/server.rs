@@ -128,7 +128,7 @@ impl Proxy {
         };
         let mut proxy = Self { address, tally, phase, threads: Vec::with_capacity(count) };
         for _ in 0..count {
-            // All wait on one socket: whoever is free takes the next client, and a second proxy on
+            // All wait on one socket: a free worker takes the next client, and a second proxy on
             // the same port is found out.
             let (listener, part, phases) = (listener.try_clone()?, part.clone(), phases.clone());
             let thread = std::thread::Builder::new().name("proxy".to_owned());
@@ -152,7 +152,7 @@ impl Proxy {
         self.threads.iter().all(|thread| !thread.is_finished())
     }
 
-    /// Takes no more requests, waits for those under way up to a limit, and cuts the rest. When this
+    /// Takes no more requests, waits for those in flight up to a limit, and cuts the rest. When this
     /// returns, the witness has heard of every one of them.
     pub fn drain(mut self, limit: Duration) -> Drained {
         self.phase.send_replace(Phase::Draining);
@@ -204,7 +204,7 @@ impl Part {
             worker.run(listener, phases).await;
             io::Result::Ok(worker)
         })?;
-        // What is still under way is cut here, and the witness hears of that, too.
+        // Requests still in flight are cut here, and the witness hears of that, too.
         drop(tasks);
         worker.shared.after.work();
         drop(worker);

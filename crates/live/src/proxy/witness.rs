@@ -22,7 +22,7 @@ pub trait Witness: Send + Sync {
 pub struct Asked {
     /// From 0, in the order of arrival; the answer has the same.
     pub number: u64,
-    /// When the first byte of its head was there, or the head was complete where nobody knows the first.
+    /// When the first byte of its head was there, or the head was complete where the first is unknown.
     pub arrived: Nanos,
     /// Which API it asks, by its path; none for all other paths.
     pub api: Option<Api>,
@@ -59,7 +59,7 @@ pub struct Answered {
     /// How it ended.
     pub ending: Ending,
     /// Stamps on the process's clock, chunks, status, counts, failure: as the client of a run would
-    /// have seen it at the upstream's socket. Of paths that are no API only stamps and status are known.
+    /// have seen it at the upstream's socket. Of paths outside the API only stamps and status are known.
     pub exchange: Exchange,
     /// Bytes of the answer's body.
     pub bytes: u64,

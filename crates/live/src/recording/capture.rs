@@ -48,7 +48,7 @@ impl Ask {
 /// The answer to it.
 pub(super) struct Answer {
     pub(super) number: u64,
-    /// None where there was no room for it.
+    /// None where the queue was full.
     pub(super) exchange: Option<Box<Exchange>>,
     /// Bytes that it holds.
     pub(super) bytes: usize,
@@ -182,7 +182,7 @@ mod tests {
         let (capture, notes, room) = CaptureQueue::new(&Arc::default());
         let taken = (0..2 * MOST_TICKETS as u64).filter(|number| capture.take(ask(*number, 1)));
         assert_eq!(taken.count(), MOST_TICKETS);
-        // Answers to those that were not taken are no news.
+        // Answers to requests that were not recorded are skipped.
         for number in (0..2 * MOST_TICKETS as u64).rev() {
             capture.answered(answered(number, Exchange::default()));
         }

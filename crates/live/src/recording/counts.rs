@@ -27,7 +27,7 @@ impl Lost {
     ];
 }
 
-/// Counters; whoever adds to them never waits.
+/// Counters; adding never blocks.
 #[derive(Debug, Default)]
 pub struct RecordCounts {
     /// Requests to an API that came whole while recording went on.

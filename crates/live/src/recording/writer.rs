@@ -344,7 +344,7 @@ impl RowWriter {
     fn rotate(&mut self) {
         let mut path = self.names.next(false);
         let mut begun = NewTrace::create(&path);
-        // Somebody else's file of that name stays.
+        // An existing file of that name stays.
         for _ in 0..100 {
             match &begun {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -13,7 +13,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields with these names, the last of each; none where the text is no object.
+    /// The fields with these names, the last of each; none where the text is not an object.
     pub(crate) fn of(json: &'a str, names: &'static [&'static str]) -> Option<Self> {
         let mut reader = serde_json::Deserializer::from_str(json);
         let found = Pick(names).deserialize(&mut reader).ok()?;

@@ -1,4 +1,4 @@
-//! What a request asks for beside its prompt: numbers, yes or no, and words of ours.
+//! Parameters of a request other than its prompt: numbers, flags, and known words.
 
 use goodput_dataset::{Param, Params};
 

@@ -22,7 +22,7 @@ pub(crate) struct Prompt {
     pub(crate) blocks: Vec<u64>,
     /// Messages in it.
     pub(crate) messages: u64,
-    /// Parts of it that are no text.
+    /// Parts of it other than text.
     pub(crate) things: u64,
     /// What links a conversation.
     pub(crate) talk: Option<Talk>,

@@ -54,7 +54,7 @@ impl Recorder {
     }
 
     /// A request that came whole, `at` after the file's first instant. Its body is whatever came;
-    /// empty where nobody has it.
+    /// empty where no session has it.
     pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> Question {
         let name = session.map(str::trim).filter(|name| !name.is_empty());
         let named = name.map(|name| self.salt.of(Use::Session, &[name.as_bytes()]));

@@ -210,7 +210,7 @@ mod tests {
         };
         assert_eq!(begin(&stamps(Some(30), Some(50))), Nanos(30));
         assert_eq!(begin(&stamps(Some(30), None)), Nanos(30));
-        assert_eq!(begin(&stamps(None, None)), Nanos(10), "nobody was there");
+        assert_eq!(begin(&stamps(None, None)), Nanos(10), "no instants");
         assert_eq!(begin(&stamps(Some(60), Some(50))), Nanos(10), "refused before it was sent");
     }
 }

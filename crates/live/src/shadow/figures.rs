@@ -1,4 +1,4 @@
-//! What goes on in a shadow, for whoever shows it.
+//! The figures of a running shadow, for display.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

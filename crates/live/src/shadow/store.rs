@@ -136,7 +136,7 @@ impl PairStore {
         self.logs.error()
     }
 
-    /// Writes the numbers so far, for whoever looks, and for the report of a shadow that is killed. A
+    /// Writes the figures so far, for readers, and for the report of a shadow that is killed. A
     /// full disk must not end it.
     pub fn keep_so_far(&self, comparison: &Comparison) {
         if let Some(news) = self.news(write(&self.folder, self.page, comparison)) {

@@ -14,7 +14,7 @@ pub struct Listing {
     pub files: Vec<String>,
 }
 
-/// Why an answer of the hub is no listing.
+/// Why an answer of the hub is not a listing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a listing of the hub: {0}")]
 pub struct ListingError(String);

@@ -55,7 +55,7 @@ fn damaged(error: FolderError) -> Failed {
     Failed::usage(error.to_string())
 }
 
-/// A side of which nobody knows more than was asked.
+/// A side with only the requested facts.
 fn side(one: &TargetSpec) -> Side {
     Side {
         name: one.name.clone(),
@@ -197,7 +197,7 @@ pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<C
     };
     let goodput = found.goodput.as_ref();
     let figure = goodput.and_then(answer);
-    // Where nobody can tell, another block may.
+    // Where this cannot be told, another block may.
     let is_unclear = goodput.is_none_or(|goodput| goodput.state == GoodputState::Unclear);
     let because = goodput.map_or("", |goodput| goodput.because.as_str());
     let untold = format!("its search found no goodput ({because})");

@@ -26,7 +26,7 @@ pub struct CompareRequest {
     /// Measured seconds of the points of a search, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point_s: Option<f64>,
-    /// Whether nobody asked for the SLO: a search without one takes a preset.
+    /// Whether the SLO is the default: a search without one takes a preset.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slo_is_default: bool,
     /// Sides, levels and blocks.

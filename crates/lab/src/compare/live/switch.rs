@@ -96,7 +96,7 @@ fn filled(command: &str, side: &TargetSpec) -> String {
     filled + rest
 }
 
-/// Words that somebody may take for a place; others in braces may be a program's own (`awk '{print}'`).
+/// Words that look like placeholders; others in braces may be a program's own (`awk '{print}'`).
 const TAKEN: [&str; 8] = ["name", "target", "model", "engine", "host", "port", "address", "sides"];
 
 /// A word in braces that looks like a place of ours and is none; a shell's `${name}` is its own.

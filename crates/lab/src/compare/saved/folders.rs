@@ -130,7 +130,7 @@ impl Taken {
                 }
             }
         }
-        // A series of which nothing can be read is no side.
+        // An unreadable series is not a side.
         match first {
             Some(failed) if self.runs.len() == before => Err(failed),
             _ => Ok(()),
@@ -164,7 +164,7 @@ impl Taken {
     }
 }
 
-/// What a sweep found, in requests per second. A bound is no value: where this client was the limit,
+/// The goodput of a sweep, in requests per second. A bound is not a value: where this client was the limit,
 /// both sides would seem the same.
 pub fn answer(goodput: &Goodput) -> Option<Figure> {
     let value = match goodput.state {

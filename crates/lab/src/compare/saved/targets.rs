@@ -90,7 +90,7 @@ fn authority(url: &str) -> &str {
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// The name, or with a number where somebody has it already.
+/// The name, with a number if it is already taken.
 fn free(name: &str, targets: &[Target]) -> String {
     let is_free = |name: &String| targets.iter().all(|target| target.name != *name);
     let numbered = (2..=u32::MAX).map(|n| format!("{name}-{n}"));

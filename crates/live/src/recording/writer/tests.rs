@@ -52,7 +52,7 @@ impl Desk {
         self.count(number, None);
     }
 
-    /// An answer of a server that counts so many tokens in the prompt.
+    /// An answer of a server that counts this number of tokens in the prompt.
     fn count(&self, number: u64, input: Option<u32>) {
         let input_tokens = input.map(|n| TokenCount { n, source: TokenSource::Usage });
         let exchange = Exchange { status: Some(200), input_tokens, ..Exchange::default() };
@@ -123,7 +123,7 @@ fn a_share_takes_whole_sessions() {
 fn a_limit_on_requests_is_exact() {
     let desk = Desk::new(1.0, TraceLimits { max_requests: Some(4), ..TraceLimits::default() });
     (0..10).for_each(|number| desk.ask(number, "s"));
-    // Whoever is answered first: the first four that asked are recorded.
+    // The order of answers does not matter: the first four requests are recorded.
     (0..10).rev().for_each(|number| desk.answer(number));
     let (files, counts, _) = desk.end();
     assert_eq!(files[0].len(), 4);

@@ -82,7 +82,7 @@ impl Candidate {
     }
 }
 
-/// There is nobody to send it to.
+/// The candidate is unreachable.
 fn unsent() -> Exchange {
     let mut exchange = Exchange::default();
     (exchange.stamps.dispatched, exchange.stamps.ended) = (now(), now());

@@ -5,7 +5,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 /// Which headers go to the candidate.
 #[derive(Debug, Clone, Default)]
 pub struct HeadRules {
-    /// Headers of the client that go along beside the usual ones.
+    /// Headers of the client that are forwarded in addition to the usual ones.
     pass: Vec<HeaderName>,
     /// Headers of our own; they stand in for the client's of the same name.
     own: Vec<(HeaderName, HeaderValue)>,

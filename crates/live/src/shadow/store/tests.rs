@@ -124,7 +124,7 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     assert_eq!(early.comparison.state, CompareState::Unfinished);
     assert_eq!((early.comparison.blocks, early.shadow.as_ref().unwrap().pairs), (5, 300));
     assert_eq!(early.shadow.unwrap().facts.share, 0.05);
-    // With figures of an earlier moment beside the logs.
+    // With figures of an earlier moment next to the logs.
     let mut ledger = Ledger::new(plan().pairs);
     (0..120).for_each(|second| ledger.add(&pair(second)));
     let so_far = ledger.comparison(facts(CompareState::Unfinished), &shadow(120), plan().sides);
