@@ -64,9 +64,9 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
     let mut why_not = None;
     for engine in &ENGINES {
         match engine.says(&env)? {
-            Said::Rank(shard) => said.push((engine, shard)),
-            Said::TooLittle(failed) => why_not = why_not.or(Some(failed)),
-            Said::Nothing => {}
+            Detection::Rank(shard) => said.push((engine, shard)),
+            Detection::TooLittle(failed) => why_not = why_not.or(Some(failed)),
+            Detection::Nothing => {}
         }
     }
     if said.iter().any(|(engine, _)| engine.is_ours) {
@@ -103,7 +103,7 @@ fn leave_out_carrier(said: &mut Vec<(&Engine, Shard)>) {
 }
 
 /// What an engine's variables say.
-enum Said {
+enum Detection {
     /// Which of how many.
     Rank(Shard),
     /// They are set, but do not give a rank; the reason, in case no other launcher does.
@@ -112,10 +112,10 @@ enum Said {
 }
 
 impl Engine {
-    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Said, LaunchError> {
-        let Some(rank) = env(self.rank) else { return Ok(Said::Nothing) };
+    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Detection, LaunchError> {
+        let Some(rank) = env(self.rank) else { return Ok(Detection::Nothing) };
         let size = self.size.iter().find_map(|name| Some((*name, env(name)?)));
-        let Some((name, size)) = size else { return Ok(Said::TooLittle(self.half())) };
+        let Some((name, size)) = size else { return Ok(Detection::TooLittle(self.half())) };
         let number = |name: &str, text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
                 LaunchError::usage(format!("{name}=`{text}` is not a number"))
@@ -130,9 +130,9 @@ impl Engine {
         })?;
         // The script of a job has the variables of task 0, and is none.
         if self.name == "Slurm" && shard.is_part() && env("SLURM_STEP_ID").is_none() {
-            return Ok(Said::TooLittle(script(shard)));
+            return Ok(Detection::TooLittle(script(shard)));
         }
-        Ok(Said::Rank(shard))
+        Ok(Detection::Rank(shard))
     }
 
     fn half(&self) -> LaunchError {

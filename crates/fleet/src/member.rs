@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::frame::{Kind, LARGEST_MESSAGE};
 use crate::message::{ToLeader, short};
 use crate::{Clocks, FleetError, Order, Token, Totals};
-use link::{Heard, Out, Shared};
+use link::{MemberInbox, Out, Shared};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -109,8 +109,8 @@ impl Member {
                 let order = heard.order.take();
                 match (order, heard) {
                     (Some(order), _) => Next::Order(order),
-                    (None, Heard { has_ended: true, .. }) => Next::End,
-                    (None, Heard { lost: Some(why), .. }) => Next::Lost(why.clone()),
+                    (None, MemberInbox { has_ended: true, .. }) => Next::End,
+                    (None, MemberInbox { lost: Some(why), .. }) => Next::Lost(why.clone()),
                     (None, _) => Next::Nothing,
                 }
             });

@@ -170,7 +170,7 @@ impl Hub {
         let mut part = place.clone().into_os_string();
         part.push(".part");
         let part = PathBuf::from(part);
-        let mut out = Heard {
+        let mut out = DownloadFile {
             out: File::create(&part).map_err(write)?,
             bytes: 0,
             next: now() + WORD,
@@ -239,14 +239,14 @@ fn get(path: &str, to: &mut dyn Write, limit: u64) -> Result<u64, String> {
 }
 
 /// Says every few seconds how much has come.
-struct Heard {
+struct DownloadFile {
     out: File,
     bytes: u64,
     next: Nanos,
     observer: Arc<dyn Observer>,
 }
 
-impl Write for Heard {
+impl Write for DownloadFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.bytes += written as u64;

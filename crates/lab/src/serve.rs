@@ -77,7 +77,7 @@ impl fmt::Display for Exit {
 
 /// What the supervisor has said so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct SupervisorState {
     group: Option<i32>,
     cannot: Option<String>,
     exit: Option<Exit>,
@@ -86,13 +86,13 @@ struct Heard {
 }
 
 #[derive(Debug, Default)]
-struct Ear {
-    heard: Mutex<Heard>,
+struct SupervisorReader {
+    heard: Mutex<SupervisorState>,
     changed: Condvar,
 }
 
-impl Ear {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+impl SupervisorReader {
+    fn heard(&self) -> MutexGuard<'_, SupervisorState> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ impl Ear {
     }
 
     /// Waits until something has been heard; false if that takes longer.
-    fn wait(&self, limit: Duration, until: impl Fn(&Heard) -> bool) -> bool {
+    fn wait(&self, limit: Duration, until: impl Fn(&SupervisorState) -> bool) -> bool {
         let waiting = self.changed.wait_timeout_while(self.heard(), limit, |heard| !until(heard));
         !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -125,7 +125,7 @@ impl Ear {
 #[derive(Debug)]
 pub struct Server {
     supervisor: Child,
-    ear: Arc<Ear>,
+    ear: Arc<SupervisorReader>,
     started: Nanos,
     log: PathBuf,
     /// What the log held before.
@@ -151,7 +151,7 @@ impl Server {
         let started = now();
         let mut supervisor = spawn(command, log, grace)
             .map_err(|error| Failed::internal(format!("cannot start a supervisor: {error}")))?;
-        let ear = Arc::new(Ear::default());
+        let ear = Arc::new(SupervisorReader::default());
         let words = supervisor.stdout.take();
         let server = Self {
             supervisor,
@@ -168,8 +168,9 @@ impl Server {
             }
         });
         listening.map_err(|error| Failed::internal(error.to_string()))?;
-        let is_told =
-            |heard: &Heard| heard.group.is_some() || heard.cannot.is_some() || heard.is_over;
+        let is_told = |heard: &SupervisorState| {
+            heard.group.is_some() || heard.cannot.is_some() || heard.is_over
+        };
         server.ear.wait(SUPERVISOR_LIMIT, is_told);
         if let Some(why) = &server.ear.heard().cannot {
             return Err(Failed::usage(format!("cannot start the server: cannot {why}"))

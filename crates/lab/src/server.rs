@@ -26,7 +26,7 @@ use crate::events::Observer;
 use crate::interrupt::Interrupt;
 use crate::readiness::{self, Ready};
 use gpus::Driver;
-use pages::{Asked, Page, Pages, Told};
+use pages::{Page, PageFacts, PageSettings, Pages};
 
 /// The least and the most time that an answer may take, however often it is asked for.
 const LIMITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
@@ -61,7 +61,7 @@ impl ServerWatch {
         if !pages.is_empty() {
             let interval = plan.observe.interval.into();
             let limit = plan.observe.interval.clamp(LIMITS.0, LIMITS.1);
-            let started = Pages::start(Asked { pages, interval, limit }, looks.clone());
+            let started = Pages::start(PageSettings { pages, interval, limit }, looks.clone());
             match started {
                 Ok((pages, told)) => {
                     this.pages = Some(pages);
@@ -120,7 +120,7 @@ impl ServerWatch {
         self.looks.cache_counters()
     }
 
-    fn learn(&mut self, told: &Told, plan: &Plan) {
+    fn learn(&mut self, told: &PageFacts, plan: &Plan) {
         self.facts.metrics.clone_from(&told.metrics);
         if let GpuPlan::Exporters(_) = plan.observe.gpu {
             self.facts.gpu_source = told.exporters.join(", ");
@@ -131,7 +131,7 @@ impl ServerWatch {
     }
 
     /// What went wrong with the first look; each only once in the life of the process.
-    fn say(&self, told: &Told, observer: &dyn Observer) {
+    fn say(&self, told: &PageFacts, observer: &dyn Observer) {
         for line in &told.lines {
             observer.note_once(line);
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use goodput_clock::{Timer, now, pin_to};
-use goodput_live::{Answered, Asked, Limits, Proxy, Settings, Upstream, Witness};
+use goodput_live::{Answered, Limits, ObservedRequest, Proxy, Settings, Upstream, Witness};
 use goodput_model::{Api, ConnectionPolicy, Exchange, Http, Nanos};
 use goodput_truth::{Timing, TruthServer, instants};
 use goodput_wire::{Client, Endpoint};
@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct NoWitness;
 
 impl Witness for NoWitness {
-    fn asked(&self, _: Asked) {}
+    fn asked(&self, _: ObservedRequest) {}
     fn answered(&self, _: Answered) {}
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use super::peer::{Said, crowd, exchange, find};
+use super::peer::{ReceivedBytes, crowd, exchange, find};
 use super::stand::{Stand, address, case, good_origin, rest};
 use crate::case::{Case, Expected, Observed, Skip};
 use crate::program::{Goodput, Scratch};
@@ -30,7 +30,7 @@ fn mock(goodput: &Goodput) -> Result<Stand, Skip> {
     Stand::start(goodput, Scratch::new()?, &args, "mock engine on http://")
 }
 
-fn get(to: SocketAddr, path: &str, host: &str) -> Said {
+fn get(to: SocketAddr, path: &str, host: &str) -> ReceivedBytes {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     exchange(to, request.as_bytes(), LIMIT_S)
 }

@@ -240,7 +240,7 @@ async fn be_with(
     shared.changed.notify_all();
     let Admitted { connection, queue, cut } = admitted;
     let (reader, writer) = tokio::io::split(stream);
-    let ear = Ear { shared, rank, connection, store };
+    let ear = MessageReader { shared, rank, connection, store };
     let why = tokio::select! {
         biased;
         () = cut.notified() => "it was cut off".to_owned(),
@@ -266,14 +266,14 @@ async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std
 }
 
 /// Hears one member.
-struct Ear<'a> {
+struct MessageReader<'a> {
     shared: &'a Arc<Shared>,
     rank: u32,
     connection: u64,
     store: &'a mpsc::Sender<Item>,
 }
 
-impl Ear<'_> {
+impl MessageReader<'_> {
     /// Hears until nothing more comes; says why.
     async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
         loop {

@@ -6,7 +6,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use goodput_live::{Answered, Asked, Limits as ProxyLimits, Proxy, Settings, Upstream, Witness};
+use goodput_live::{
+    Answered, Limits as ProxyLimits, ObservedRequest, Proxy, Settings, Upstream, Witness,
+};
 use goodput_model::Http;
 
 use super::{Target, USUAL, seeds, wire};
@@ -95,7 +97,7 @@ fn answers() -> Vec<Vec<u8>> {
 struct Forgetful;
 
 impl Witness for Forgetful {
-    fn asked(&self, _: Asked) {}
+    fn asked(&self, _: ObservedRequest) {}
     fn answered(&self, _: Answered) {}
 }
 

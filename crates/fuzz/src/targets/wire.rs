@@ -239,7 +239,7 @@ fn answer(case: &Case<'_>) -> Result<(), String> {
 
 /// Statuses, headers, bytes and trailers of the answers on a connection, and how it ended.
 #[derive(Debug, PartialEq, Default)]
-struct Taken {
+struct InflowResult {
     heads: Vec<goodput_wire::InflowHead>,
     data: Vec<u8>,
     trailers: Vec<HeaderMap>,
@@ -252,7 +252,7 @@ fn http1(case: &Case<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]], may_have_body| {
         let mut inflow = Inflow::new(32 << 10);
         inflow.expect(may_have_body);
-        let mut taken = Taken::default();
+        let mut taken = InflowResult::default();
         for piece in pieces {
             inflow.push(&mut piece.to_vec());
             take_all(&mut inflow, &mut taken);
@@ -269,7 +269,7 @@ fn http1(case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn take_all(inflow: &mut Inflow, taken: &mut Taken) {
+fn take_all(inflow: &mut Inflow, taken: &mut InflowResult) {
     match inflow.take_head() {
         Ok(head) => taken.heads.extend(head),
         Err(fault) => taken.fault = Some(fault),

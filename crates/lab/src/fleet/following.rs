@@ -258,11 +258,11 @@ fn tell(
             }
             if now() >= next {
                 next = now() + EVERY;
-                member.report(super::totals::of(&handle, &tally));
+                member.report(super::totals::from_handle(&handle, &tally));
             }
             pause(Nanos::from_millis(50));
         }
-        member.report(super::totals::of(&handle, &tally));
+        member.report(super::totals::from_handle(&handle, &tally));
     };
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }

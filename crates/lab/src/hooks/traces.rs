@@ -228,7 +228,7 @@ fn write_lines(
 /// What a collector says about a document that it took.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Taken {
+struct ExportResponse {
     partial_success: Option<PartialSuccess>,
 }
 
@@ -240,7 +240,7 @@ struct PartialSuccess {
     error_message: String,
 }
 
-impl Taken {
+impl ExportResponse {
     /// How many spans the collector did not want, and why.
     fn rejected(answer: &[u8]) -> Option<(u64, String)> {
         let taken: Self = serde_json::from_slice(answer).ok()?;
@@ -286,7 +286,7 @@ async fn post_all(
             cut(sent.taken, &why).hint("the collector must accept OTLP over HTTP as JSON")
         })?;
         // One that does not want some may well want the others.
-        let (rejected, why) = Taken::rejected(answer.as_bytes()).unwrap_or_default();
+        let (rejected, why) = ExportResponse::rejected(answer.as_bytes()).unwrap_or_default();
         if sent.rejected == 0 {
             sent.why = why;
         }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_collector_may_want_some_and_not_others() {
-        let rejected = |text: &str| Taken::rejected(text.as_bytes());
+        let rejected = |text: &str| ExportResponse::rejected(text.as_bytes());
         for all in
             ["", "{}", "{\"partialSuccess\":{}}", "{\"partialSuccess\":{\"rejectedSpans\":0}}"]
         {

@@ -28,7 +28,7 @@ const FAILURES: u32 = 10;
 const SELDOM: Nanos = Nanos::from_millis(10_000);
 
 /// What is to be read.
-pub(super) struct Asked {
+pub(super) struct PageSettings {
     pub(super) pages: Vec<Page>,
     pub(super) interval: Nanos,
     /// For one answer.
@@ -61,7 +61,7 @@ impl Page {
 
 /// What is known of the pages.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PageFacts {
     pub(super) metrics: Vec<MetricsSource>,
     /// URLs without secrets.
     pub(super) exporters: Vec<String>,
@@ -75,12 +75,12 @@ pub(super) struct Told {
 /// The thread.
 pub(super) struct Pages {
     stop: watch::Sender<bool>,
-    thread: JoinHandle<Told>,
+    thread: JoinHandle<PageFacts>,
 }
 
 impl Pages {
     /// Looks at all pages once, and goes on.
-    pub(super) fn start(asked: Asked, looks: Looks) -> io::Result<(Self, Told)> {
+    pub(super) fn start(asked: PageSettings, looks: Looks) -> io::Result<(Self, PageFacts)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = channel();
@@ -93,7 +93,7 @@ impl Pages {
     }
 
     /// Looks once more, for as long as one answer may take, and ends; in a hurry it ends at once.
-    pub(super) fn finish(self, is_hurried: bool) -> Told {
+    pub(super) fn finish(self, is_hurried: bool) -> PageFacts {
         let Self { stop, thread } = self;
         if !is_hurried {
             // A thread that is gone shows when it is joined.
@@ -105,11 +105,11 @@ impl Pages {
 }
 
 async fn watch(
-    asked: Asked,
+    asked: PageSettings,
     looks: Looks,
     stop: watch::Receiver<bool>,
-    tell: Sender<Told>,
-) -> Told {
+    tell: Sender<PageFacts>,
+) -> PageFacts {
     let begin = now();
     let exporter = Rc::new(RefCell::new(GpuExporter::default()));
     let mut endpoints = Vec::new();
@@ -141,7 +141,7 @@ async fn watch(
     .await;
     let lines = endpoints.iter().filter_map(Endpoint::first_word).collect();
     endpoints.retain(|endpoint| !endpoint.is_absent());
-    let _ = tell.send(Told { lines, ..describe(&endpoints, &exporter.borrow()) });
+    let _ = tell.send(PageFacts { lines, ..describe(&endpoints, &exporter.borrow()) });
     let endpoints =
         all(endpoints, async move |endpoint: Endpoint| endpoint.follow(stop.clone(), begin).await)
             .await;
@@ -167,8 +167,8 @@ async fn all(
     done.into_iter().map(|(_, endpoint)| endpoint).collect()
 }
 
-fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> Told {
-    let mut told = Told { gpus: exporter.facts().to_vec(), ..Told::default() };
+fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> PageFacts {
+    let mut told = PageFacts { gpus: exporter.facts().to_vec(), ..PageFacts::default() };
     let mut troubles = Vec::new();
     for endpoint in endpoints {
         let url = endpoint.reader.shown();

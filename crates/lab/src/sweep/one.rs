@@ -14,7 +14,7 @@ use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::Summary;
 
 use super::request::SweepRequest;
-use super::saved::Kept;
+use super::saved::SavedPoint;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::Failed;
@@ -101,7 +101,7 @@ impl<'a> Sweep<'a> {
         let kept = saved::points(&folder, &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
         let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
-        let points: Vec<_> = kept.into_iter().map(Kept::named).collect();
+        let points: Vec<_> = kept.into_iter().map(SavedPoint::named).collect();
         let earlier = saved::written(&folder);
         let facts = SweepFacts {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -49,10 +49,10 @@ pub struct Question {
 impl Backend {
     /// Resolves the name and prepares TLS; connects when there is something to send.
     pub fn new(upstream: &Upstream, limits: &Limits) -> Result<Self, EndpointError> {
-        Ok(Self::of(Plan::new(upstream)?, limits.clone(), Allowance::default()))
+        Ok(Self::with_allowance(Plan::new(upstream)?, limits.clone(), Allowance::default()))
     }
 
-    pub(crate) fn of(plan: Plan, limits: Limits, allowance: Allowance) -> Self {
+    pub(crate) fn with_allowance(plan: Plan, limits: Limits, allowance: Allowance) -> Self {
         Self { pool: Rc::new(Pool::new(plan, limits)), allowance }
     }
 

@@ -42,7 +42,7 @@ pub(crate) enum Own {
 
 impl Own {
     /// What an upstream that failed this way is answered with.
-    pub(crate) fn of(class: ErrorClass) -> Self {
+    pub(crate) fn from_class(class: ErrorClass) -> Self {
         match class {
             ErrorClass::Timeout => Self::TimedOut,
             ErrorClass::LocalLimit => Self::Exhausted,

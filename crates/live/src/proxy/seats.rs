@@ -1,4 +1,4 @@
-//! [`Seats`]: how many connections of clients may be open, and how many of them may have requests.
+//! [`RequestPermits`]: how many connections of clients may be open, and how many of them may have requests.
 //!
 //! A seat is what a connection with a request in flight has; one between requests has none. Beyond as
 //! many connections as there are seats, those that have been idle longest make way. Where none is idle,
@@ -20,7 +20,7 @@ const WAITING: usize = 192;
 
 /// The seats of all workers.
 #[derive(Clone)]
-pub(crate) struct Seats {
+pub(crate) struct RequestPermits {
     most: usize,
     /// One for each connection that may be open.
     doors: Arc<Semaphore>,
@@ -31,7 +31,7 @@ pub(crate) struct Seats {
     leaving: Arc<AtomicUsize>,
 }
 
-impl Seats {
+impl RequestPermits {
     pub(crate) fn new(most: usize) -> Self {
         let most = most.clamp(1, Semaphore::MAX_PERMITS - LOBBY);
         Self {

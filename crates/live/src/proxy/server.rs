@@ -23,7 +23,7 @@ use crate::proxy::after::After;
 use crate::proxy::backend::Backend;
 use crate::proxy::forward::Forwarder;
 use crate::proxy::keeping::Allowance;
-use crate::proxy::seats::Seats;
+use crate::proxy::seats::RequestPermits;
 use crate::proxy::settings::{Limits, Settings, TlsFiles};
 use crate::proxy::shared::Shared;
 use crate::proxy::tally::Tally;
@@ -117,7 +117,7 @@ impl Proxy {
         let part = Part {
             plan: Plan::new(&settings.upstream)?,
             tls: settings.tls.as_ref().map(acceptor).transpose()?,
-            seats: Seats::new(settings.limits.connections),
+            seats: RequestPermits::new(settings.limits.connections),
             limits: settings.limits,
             keep_text: settings.keep_text,
             session_header: settings.session_header.map(header).transpose()?,
@@ -184,7 +184,7 @@ impl Drop for Proxy {
 struct Part {
     plan: Plan,
     tls: Option<TlsAcceptor>,
-    seats: Seats,
+    seats: RequestPermits,
     limits: Limits,
     keep_text: bool,
     session_header: Option<HeaderName>,
@@ -216,7 +216,7 @@ impl Part {
     fn worker(self) -> Worker {
         let Self { witness, tally, limits, allowance, seats, via, .. } = self;
         let after = After::new(witness, Arc::clone(&tally), self.session_header, via.clone());
-        let backend = Backend::of(self.plan, limits.clone(), allowance.clone());
+        let backend = Backend::with_allowance(self.plan, limits.clone(), allowance.clone());
         let shared = Rc::new(Shared {
             limits,
             keep_text: self.keep_text,

@@ -20,9 +20,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::proxy::forward::{Forwarder, answer};
 use crate::proxy::line::{Line, LineIo};
-use crate::proxy::seats::Seats;
+use crate::proxy::seats::RequestPermits;
 use crate::proxy::shared::Shared;
-use crate::proxy::strict::{Strict, Taken};
+use crate::proxy::strict::{LastBody, Strict};
 
 /// How often slow and idle connections are looked for.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -65,7 +65,7 @@ pub(crate) enum Phase {
 pub(crate) struct Worker {
     pub(crate) shared: Rc<Shared>,
     pub(crate) forwarder: Rc<Forwarder>,
-    pub(crate) seats: Seats,
+    pub(crate) seats: RequestPermits,
     pub(crate) tls: Option<TlsAcceptor>,
     /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
@@ -220,7 +220,7 @@ impl Worker {
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let (forwarder, asked) = (Rc::clone(&self.forwarder), Rc::clone(line));
-        let taken = Taken::default();
+        let taken = LastBody::default();
         let told = taken.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             told.request(request.body());

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use goodput_model::{Api, Chunk, Exchange, Nanos};
 
 use super::counts::{Lost, RecordCounts};
-use crate::proxy::{Answered, Asked, Witness};
+use crate::proxy::{Answered, ObservedRequest, Witness};
 
 /// Requests whose rows are not made yet, at most.
 const MOST_TICKETS: usize = 16_384;
@@ -132,7 +132,7 @@ impl CaptureQueue {
 }
 
 impl Witness for CaptureQueue {
-    fn asked(&self, asked: Asked) {
+    fn asked(&self, asked: ObservedRequest) {
         if self.counts.is_over.load(Ordering::Relaxed) {
             return;
         }
@@ -140,7 +140,7 @@ impl Witness for CaptureQueue {
         self.counts.asked.add(1);
         let Some(body) = asked.body else { return self.counts.lose(Lost::Length, 1) };
         // The head goes no further: it may hold keys.
-        let Asked { number, arrived, session, .. } = asked;
+        let ObservedRequest { number, arrived, session, .. } = asked;
         if !self.take(Ask { number, arrived, api, session, body }) {
             self.counts.lose(Lost::Queue, 1);
         }

@@ -16,7 +16,7 @@ use super::capture::{Answer, Ask, Note, Room};
 use super::counts::{Lost, RecordCounts};
 use super::names::Names;
 use super::scale::{self, Scale};
-use super::trace::{NewTrace, Open, Taken, Trace, TraceOptions};
+use super::trace::{NewTrace, Open, RowOutcome, Trace, TraceOptions};
 use crate::observer::LiveObserver;
 use crate::rows::{Question, Recorder, Settings};
 use crate::session::give_way;
@@ -293,14 +293,14 @@ impl RowWriter {
         self.scale.add(scale::ours(&open.question.row), answer.exchange.as_deref());
         match (self.traces.get_mut(&file), &answer.exchange) {
             (Some(trace), Some(exchange)) => match trace.answer(open, exchange) {
-                Taken::Row(row) => {
+                RowOutcome::Row(row) => {
                     self.written.add(&row);
                     if self.options.share < 1.0 {
                         self.keep();
                     }
                 }
-                Taken::LeftOut => self.counts.left_out.add(1),
-                Taken::Refused => self.counts.lose(Lost::Disk, 1),
+                RowOutcome::LeftOut => self.counts.left_out.add(1),
+                RowOutcome::Refused => self.counts.lose(Lost::Disk, 1),
             },
             _ => self.drop_one(file),
         }

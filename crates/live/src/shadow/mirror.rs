@@ -33,7 +33,7 @@ pub use head::HeadRules;
 pub use tally::{Dropped, MirrorTally, Standing};
 
 use super::half::HalfSender;
-use crate::proxy::{Answered, Asked, Limits, Upstream, Witness};
+use crate::proxy::{Answered, Limits, ObservedRequest, Upstream, Witness};
 use run::{Shared, Wake};
 
 /// Everything about a mirror.
@@ -155,7 +155,7 @@ impl Mirror {
     }
 
     /// Offers a request; whether it may still be mirrored. What may not has no further word.
-    pub fn offer(&self, asked: &Asked) -> bool {
+    pub fn offer(&self, asked: &ObservedRequest) -> bool {
         let Shared { settings, tally, .. } = &*self.shared;
         let Some(api) = asked.api.filter(|_| asked.head.method == Method::POST) else {
             return false;
@@ -230,7 +230,7 @@ impl Mirror {
 }
 
 impl Witness for Mirror {
-    fn asked(&self, asked: Asked) {
+    fn asked(&self, asked: ObservedRequest) {
         let passed = u64::from(asked.api.is_some());
         self.shared.tally.passed.fetch_add(passed, Ordering::Relaxed);
         if !self.offer(&asked) {

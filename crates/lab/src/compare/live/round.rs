@@ -136,7 +136,7 @@ impl CompareRun<'_> {
         }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for (place, (ask, start)) in asks.iter().zip(Start::of(asks.len())).enumerate() {
+            for (place, (ask, start)) in asks.iter().zip(Start::together(asks.len())).enumerate() {
                 // One line shows how far all are.
                 let run = move || self.measure_one(ask, Some(start), place > 0);
                 threads.push((ask.side, scope.spawn(run)));

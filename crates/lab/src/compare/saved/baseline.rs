@@ -7,7 +7,7 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Summary, repeats};
 
-use super::folders::{Lens, Run, Taken};
+use super::folders::{Lens, Run, SideResults};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::{Failed, folder_failed};
 use crate::run::{Lab, RunContext, prepare};
@@ -33,7 +33,7 @@ pub(super) struct Live<'a> {
 
 /// What came of it: the runs of each server, and how it ended.
 pub(super) struct Measured {
-    pub(super) sides: Vec<Taken>,
+    pub(super) sides: Vec<SideResults>,
     pub(super) state: CompareState,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Measured {
 /// what drifts meanwhile meets all of them.
 pub(super) fn measure(
     lab: &Lab,
-    baseline: &Taken,
+    baseline: &SideResults,
     servers: &[Live<'_>],
     again: &Again<'_>,
 ) -> Result<Measured, Failed> {
@@ -58,7 +58,7 @@ pub(super) fn measure(
             replan(&run.plan, server.url)?;
         }
     }
-    let sides = servers.iter().map(|_| Taken::default()).collect();
+    let sides = servers.iter().map(|_| SideResults::default()).collect();
     let runs = &baseline.runs;
     let mut bench = Bench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
     let state = carry_out(&mut bench, &lab.interrupt)?;
@@ -74,7 +74,7 @@ struct Bench<'a> {
     /// Those of the baseline.
     runs: &'a [Run],
     /// What each server has measured of them.
-    sides: Vec<Taken>,
+    sides: Vec<SideResults>,
     /// Steps that are measured.
     done: usize,
     /// The folder of each server, once the first of them has answered.

@@ -79,7 +79,7 @@ impl Run {
 
 /// What the folders of one side hold.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct SideResults {
     pub(super) runs: Vec<Run>,
     /// The highest load that keeps the SLO, one of each sweep; none where it is not known. A sweep
     /// without an answer counts: what is left would be a choice.
@@ -90,7 +90,7 @@ pub(super) struct Taken {
     pub(super) has_sweep: bool,
 }
 
-impl Taken {
+impl SideResults {
     /// Everything in these folders.
     pub(super) fn read(folders: &[PathBuf], lens: &Lens<'_>) -> Result<Self, Failed> {
         let mut taken = Self::default();

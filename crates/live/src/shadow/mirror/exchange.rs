@@ -75,7 +75,7 @@ impl Candidate {
             let upstream = self.upstream.clone();
             let plan = spawn_blocking(move || Plan::new(&upstream).ok()).await;
             let plan = plan.ok().flatten().ok_or(())?;
-            Ok::<_, ()>(Backend::of(plan, self.limits.clone(), Allowance::default()))
+            Ok::<_, ()>(Backend::with_allowance(plan, self.limits.clone(), Allowance::default()))
         };
         let made = timeout(self.limits.connect_time, self.backend.get_or_try_init(plan)).await;
         made.ok()?.ok()
