@@ -24,7 +24,7 @@ pub struct DetectedRank {
 }
 
 /// Who starts processes, and how it tells them who they are.
-struct Engine {
+struct Launcher {
     name: &'static str,
     /// Variables with the rank, and with how many there are: the first that is set.
     rank: &'static str,
@@ -33,28 +33,28 @@ struct Engine {
     is_ours: bool,
 }
 
-const ENGINES: [Engine; 6] = [
-    Engine {
+const ENGINES: [Launcher; 6] = [
+    Launcher {
         name: "Kubernetes",
         rank: "JOB_COMPLETION_INDEX",
         size: &["GOODPUT_COMPLETIONS"],
         is_ours: true,
     },
-    Engine { name: "Ray", rank: "GOODPUT_RAY_RANK", size: &["GOODPUT_RAY_SIZE"], is_ours: true },
-    Engine {
+    Launcher { name: "Ray", rank: "GOODPUT_RAY_RANK", size: &["GOODPUT_RAY_SIZE"], is_ours: true },
+    Launcher {
         name: "Slurm",
         rank: "SLURM_PROCID",
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         is_ours: false,
     },
-    Engine {
+    Launcher {
         name: "Open MPI",
         rank: "OMPI_COMM_WORLD_RANK",
         size: &["OMPI_COMM_WORLD_SIZE"],
         is_ours: false,
     },
-    Engine { name: "PMI", rank: "PMI_RANK", size: &["PMI_SIZE"], is_ours: false },
-    Engine { name: "RANK", rank: "RANK", size: &["WORLD_SIZE"], is_ours: false },
+    Launcher { name: "PMI", rank: "PMI_RANK", size: &["PMI_SIZE"], is_ours: false },
+    Launcher { name: "RANK", rank: "RANK", size: &["WORLD_SIZE"], is_ours: false },
 ];
 
 /// Who we are by an environment.
@@ -93,10 +93,10 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
 /// On other nodes `mpirun` has its daemons started by srun, and what they start has the variables of
 /// the daemons' step, too. So where MPI says otherwise than Slurm, what Slurm says (srun may have said
 /// it as PMI as well) is of the daemons.
-fn leave_out_carrier(said: &mut Vec<(&Engine, Shard)>) {
+fn leave_out_carrier(said: &mut Vec<(&Launcher, Shard)>) {
     let slurm = said.iter().find(|(engine, _)| engine.name == "Slurm").map(|(_, shard)| *shard);
     let Some(step) = slurm else { return };
-    let is_mpi = |engine: &Engine| ["Open MPI", "PMI"].contains(&engine.name);
+    let is_mpi = |engine: &Launcher| ["Open MPI", "PMI"].contains(&engine.name);
     if said.iter().any(|(engine, shard)| is_mpi(engine) && *shard != step) {
         said.retain(|(_, shard)| *shard != step);
     }
@@ -111,7 +111,7 @@ enum Detection {
     Nothing,
 }
 
-impl Engine {
+impl Launcher {
     fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Detection, LaunchError> {
         let Some(rank) = env(self.rank) else { return Ok(Detection::Nothing) };
         let size = self.size.iter().find_map(|name| Some((*name, env(name)?)));

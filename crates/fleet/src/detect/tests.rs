@@ -143,8 +143,8 @@ fn what_says_too_little_or_nonsense_is_refused_by_name() {
     let table = [
         ("HOME=/root", "no scheduler variable in the environment"),
         ("RANK=", "no scheduler variable in the environment"),
-        ("JOB_COMPLETION_INDEX=0", "GOODPUT_COMPLETIONS, which says how many"),
-        ("RANK=0", "WORLD_SIZE, which says how many"),
+        ("JOB_COMPLETION_INDEX=0", "GOODPUT_COMPLETIONS, the number of ranks"),
+        ("RANK=0", "WORLD_SIZE, the number of ranks"),
         ("SLURM_PROCID=0 SLURM_NTASKS=4", "not one of its tasks"),
         ("PMI_RANK=4 PMI_SIZE=4", "PMI_RANK=4 and PMI_SIZE=4 do not give a rank"),
         ("RANK=0 WORLD_SIZE=65537", "do not give a rank"),

@@ -119,7 +119,7 @@ struct Cluster<'a> {
 }
 
 /// What a look finds.
-enum Look {
+enum PodStatus {
     Pod(Pod),
     /// No pod of rank 0 yet; why, as far as it is known.
     None(String),
@@ -192,11 +192,11 @@ impl Cluster<'_> {
             let look = self.look();
             silent = if look.is_err() { silent + 1 } else { 0 };
             let why = match look {
-                Ok(Look::Pod(pod)) if is_so(&pod) => return Ok(Some(pod)),
+                Ok(PodStatus::Pod(pod)) if is_so(&pod) => return Ok(Some(pod)),
                 _ if self.follower.is_stopped() => return Ok(None),
-                Ok(Look::Pod(pod)) => pod.waits_for,
-                Ok(Look::None(why)) => why,
-                Ok(Look::Over(why)) => {
+                Ok(PodStatus::Pod(pod)) => pod.waits_for,
+                Ok(PodStatus::None(why)) => why,
+                Ok(PodStatus::Over(why)) => {
                     return Err(LaunchError::engine(format!("rank 0 has no pod: {why}")));
                 }
                 Err(failed) if silent > PATIENCE => return Err(failed),
@@ -213,15 +213,15 @@ impl Cluster<'_> {
     }
 
     /// The pod of rank 0, or why there is none.
-    fn look(&self) -> Result<Look, LaunchError> {
+    fn look(&self) -> Result<PodStatus, LaunchError> {
         let label = format!("batch.kubernetes.io/controller-uid={}", self.uid);
         let pods = self.read(&["get", "pods", "-l", &label, "-o", "json"])?;
         if let Some(pod) = items(&pods["items"]).iter().find(|pod| is_first(pod)) {
-            return Ok(Look::Pod(Pod::read(pod)));
+            return Ok(PodStatus::Pod(Pod::read(pod)));
         }
         let words = ["get", "job", &self.job.name, "--ignore-not-found", "-o", "json"];
         if let Some(why) = over(&self.read(&words)?, &self.uid) {
-            return Ok(Look::Over(why));
+            return Ok(PodStatus::Over(why));
         }
         // A quota or a policy that refuses pods is told in events alone.
         let selector = format!("involvedObject.uid={},type=Warning", self.uid);
@@ -230,7 +230,7 @@ impl Cluster<'_> {
         let last = items(&events["items"])
             .iter()
             .max_by_key(|event| event["lastTimestamp"].as_str().unwrap_or_default());
-        Ok(Look::None(last.map(|event| text(&event["message"])).unwrap_or_default()))
+        Ok(PodStatus::None(last.map(|event| text(&event["message"])).unwrap_or_default()))
     }
 
     /// An answer in JSON; nothing where there is none.
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(over(job(json!({}))), None);
         assert_eq!(over(is("Suspended", "True")), None);
         assert_eq!(over(is("Failed", "False")), None);
-        assert_eq!(over(is("Failed", "True")).unwrap(), "the job is over: Failed why");
+        assert_eq!(over(is("Failed", "True")).unwrap(), "the job has ended: Failed why");
         assert_eq!(over(Value::Null).unwrap(), "the job was deleted");
         assert_eq!(over(json!({"metadata": {"uid": "another"}})).unwrap(), "the job was deleted");
     }

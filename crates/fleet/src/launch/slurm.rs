@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn what_has_no_known_length_must_say_its_limit() {
         let said = made(&SlurmJob { time: None, ..job(2) }, "sweep http://h").unwrap_err();
-        assert!(said.contains("how long"), "{said}");
+        assert!(said.contains("duration"), "{said}");
         let job = SlurmJob { time: Some(Duration::from_mins(90)), ..job(2) };
         assert!(made(&job, "sweep http://h").unwrap().contains("--time=90\n"));
     }
@@ -361,10 +361,10 @@ mod tests {
     fn nothing_typed_becomes_another_line() {
         let hostile = SlurmJob { partition: Some("a;b".to_owned()), ..job(2) };
         let said = made(&hostile, "run http://h");
-        assert!(said.unwrap_err().contains("no name of a partition"));
+        assert!(said.unwrap_err().contains("is not the name of a partition"));
         let hostile = SlurmJob { options: vec!["x".to_owned()], ..job(2) };
         let said = made(&hostile, "run http://h");
-        assert!(said.unwrap_err().contains("no option of sbatch"));
+        assert!(said.unwrap_err().contains("is not an option of sbatch"));
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn what_is_there_is_never_written_over() {
     fs::create_dir(into.path().join("shard-1")).unwrap();
     let from = folder(10);
     let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
-    assert!(got[0].1.as_ref().unwrap_err().contains("there already"), "{got:?}");
+    assert!(got[0].1.as_ref().unwrap_err().contains("already exists"), "{got:?}");
     assert!(matches!(&told[0], Err(FleetError::Upload(_))), "{told:?}");
     // The next order's files are taken as if nothing had been.
     begin(&leader, &[&member], point(2));
