@@ -29,7 +29,7 @@ const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
 const CHILD: &str = "GOODPUT_FUZZ_CHILD";
 
 /// What was asked for.
-struct Arguments {
+struct FuzzArguments {
     length: Length,
     targets: Vec<String>,
     seed: u64,
@@ -48,7 +48,7 @@ enum Length {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse(std::env::args().skip(1)).and_then(|asked| asked.act()) {
+    match FuzzArguments::parse(std::env::args().skip(1)).and_then(|asked| asked.act()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-impl Arguments {
+impl FuzzArguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let mut asked = Self {

@@ -254,7 +254,7 @@ mod tests {
         let signals = || false;
         let begin = now();
         let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
-        assert_eq!(soon.by, IdleSignal::unknown("it says that 1 run and 0 wait"));
+        assert_eq!(soon.by, IdleSignal::unknown("it reports 1 running and 0 waiting"));
         let stopped = || true;
         let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
         // Of the page, or of the loop after it: the user is heard.

@@ -310,7 +310,7 @@ mod tests {
         let mut target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
         // Fourteen questions take 700 ms at least.
         target.end = now() + Nanos::from_millis(200);
-        assert_eq!(target.by_usage().unwrap_err(), "not settled within 60 s");
+        assert_eq!(target.by_usage().unwrap_err(), "no result within 60 s");
         let mut found = estimate();
         target.template(&mut found);
         assert_eq!(found, estimate());

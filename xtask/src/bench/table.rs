@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(Budgets::none().verdict(), "–");
         let late = |ms| Budgets::none().at_most("a", 1.0, 2.0, "").unless_stalled(ms).verdict();
         assert_eq!(late(70.0), "met");
-        assert_eq!(late(2645.4), "not judged: the server stood still for 2645 ms");
+        assert_eq!(late(2645.4), "not checked: the server stalled for 2645 ms");
     }
 
     #[test]

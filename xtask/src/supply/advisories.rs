@@ -184,6 +184,6 @@ source = "registry+https://github.com/rust-lang/crates.io-index"
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(quiet.unwrap(), Vec::<String>::new());
         assert_eq!(loud.unwrap(), ["open 1.2.3: RUSTSEC-2026-0001 (vulnerability)"]);
-        assert_eq!(without.unwrap(), ["RUSTSEC-2024-0436 concerns nothing any more: take it out"]);
+        assert_eq!(without.unwrap(), ["RUSTSEC-2024-0436 no longer applies: remove it"]);
     }
 }

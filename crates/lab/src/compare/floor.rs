@@ -327,7 +327,7 @@ mod tests {
         for (levels, run_s, workload, says) in [
             (&[16.0][..], 30.0, "chat", "16/s"),
             (&[8.0, 16.0], 30.0, "chat", "8/s, 16/s"),
-            (&[], 30.0, "chat", "no given number"),
+            (&[], 30.0, "chat", "no fixed load"),
             (&[8.0], 30.0, "code", "code"),
             (&[8.0], 60.0, "chat", "60 s"),
             (&[8.0], 0.0, "chat", "0 s"),

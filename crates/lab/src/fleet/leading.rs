@@ -126,7 +126,7 @@ impl Runner for Leading {
         let kind = if self.has_several { OrderKind::Point } else { OrderKind::Run };
         let plan = plan_text(&prepared.plan).map_err(|error| folder_failed(&error))?;
         let parts = path.join(RunFolder::SHARDS);
-        let mark = Mark::set(&parts, &self.fleet)?;
+        let mark = ShardsMarker::set(&parts, &self.fleet)?;
         let folder = mark.folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
         self.leader.prepare(order).map_err(|error| fleet_failed(&error))?;
@@ -303,12 +303,12 @@ fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
 }
 
 /// A marker file next to the shards, removed when this is dropped.
-struct Mark {
+struct ShardsMarker {
     parts: PathBuf,
     mark: PathBuf,
 }
 
-impl Mark {
+impl ShardsMarker {
     fn set(parts: &Path, fleet: &str) -> Result<Self, Failed> {
         let mark = mark(parts, fleet);
         std::fs::create_dir_all(parts).and_then(|()| std::fs::write(&mark, fleet)).map_err(
@@ -327,7 +327,7 @@ impl Mark {
     }
 }
 
-impl Drop for Mark {
+impl Drop for ShardsMarker {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.mark);
     }

@@ -366,12 +366,12 @@ mod tests {
             assert_eq!(tally.spacing(quick), AFTER_FAILURE);
         }
         let tenth = tally.add(trouble()).unwrap();
-        assert_eq!(tenth, "late; now asked every 10 s only");
+        assert_eq!(tenth, "late; now scraped only every 10 s");
         assert_eq!((tally.spacing(quick), tally.spacing(slow)), (SELDOM, slow));
         assert_eq!(tally.add(trouble()).as_deref(), Some("late"));
         assert_eq!(tally.add(None), None);
         assert_eq!(tally.spacing(quick), quick);
         let said = tally.trouble("http://x").unwrap();
-        assert_eq!(said, "11 of 12 looks at http://x failed: late");
+        assert_eq!(said, "11 of 12 scrapes of http://x failed: late");
     }
 }
