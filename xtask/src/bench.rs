@@ -1,6 +1,6 @@
 //! `cargo xtask bench [--seconds N] [--peers] [--only NAME]`: whether the client keeps its budgets.
 //!
-//! The truth server runs on one core, the client on the other. Each row of goodput stands beside
+//! The truth server runs on one core, the client on the other. Each row of goodput stands next to
 //! one of the floor client in the same run, so the two meet the same machine. The tables go to
 //! stdout and to `benches/results/`.
 

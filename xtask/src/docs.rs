@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<(), String> {
     if is_current {
         return Ok(());
     }
-    Err("docs/troubleshooting.md is not what the source says; run `cargo xtask docs`".to_owned())
+    Err("docs/troubleshooting.md is out of date; run `cargo xtask docs`".to_owned())
 }
 
 /// Builds the book where mdBook is installed.

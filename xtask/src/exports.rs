@@ -90,19 +90,17 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
             eprintln!("  pyarrow, pandas, DuckDB and Polars read every export");
             Ok(())
         }
-        Some(false) => {
-            Err("the programs of others do not find our figures in our exports".to_owned())
-        }
-        None => Err("the check of exports did not end in time".to_owned()),
+        Some(false) => Err("other programs read other figures from the exports".to_owned()),
+        None => Err("the check of exports did not finish in time".to_owned()),
     }
 }
 
-/// Whether `goodput` with these arguments ended well.
+/// Whether `goodput` with these arguments succeeds.
 fn ours(goodput: &Path, scratch: &Scratch, args: &[&str], until: Nanos) -> Result<bool, String> {
     let mut command = Command::new(goodput);
     command.args(args).current_dir(scratch.path("")).stdout(Stdio::null());
     // What this machine's owner has calibrated is not part of a check.
     command.env("XDG_STATE_HOME", scratch.path("state"));
     let outcome = Running::start(&mut command)?.outcome(until);
-    outcome.ok_or(format!("`goodput {}` did not end in time", args.join(" ")))
+    outcome.ok_or(format!("`goodput {}` did not finish in time", args.join(" ")))
 }

@@ -20,7 +20,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     checked.and(stopped)?;
     script("ray/check.sh", &[&goodput])?;
     script("kubernetes/validate.sh", &[&goodput])?;
-    eprintln!("fleets: Slurm, Ray and the manifests of Kubernetes are as they should be");
+    eprintln!("fleets: all checks of Slurm, Ray and the Kubernetes manifests passed");
     Ok(())
 }
 

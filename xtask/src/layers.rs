@@ -192,17 +192,17 @@ fn breaches(graph: &Graph) -> Vec<String> {
     for (name, dependencies) in graph {
         let allowed = OURS.iter().find(|(ours, _)| ours == name).map(|(_, allowed)| *allowed);
         if allowed.is_none() && name != "goodput" {
-            found.push(format!("{name} has no place in xtask/src/layers.rs"));
+            found.push(format!("{name} is missing in xtask/src/layers.rs"));
         }
         for dependency in dependencies {
             let is_ours = dependency.starts_with("goodput-");
             let sees = allowed.is_none_or(|allowed| allowed.contains(&dependency.as_str()));
             if is_ours && !sees {
-                found.push(format!("{name} must not see {dependency}"));
+                found.push(format!("{name} must not depend on {dependency}"));
             }
             let wall = WALLS.iter().find(|(foreign, _)| foreign == dependency);
             if wall.is_some_and(|(_, knowing)| !knowing.contains(&name.as_str())) {
-                found.push(format!("{name} must not know {dependency}"));
+                found.push(format!("{name} must not depend on {dependency}"));
             }
         }
         if dependencies.iter().any(|dependency| dependency == "goodput-testkit") {

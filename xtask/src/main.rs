@@ -27,7 +27,7 @@ use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
 const TASKS: [(&str, &str); 18] = [
-    ("test", "formatting, lints, every test and doc test, documentation: what CI runs"),
+    ("test", "formatting, lints, tests, doc tests and documentation, as CI runs them"),
     (
         "bench",
         "[--seconds N] [--peers] [--only NAME]: the budgets, against a raw-epoll floor and a server of known timing",
@@ -36,14 +36,14 @@ const TASKS: [(&str, &str); 18] = [
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
     (
         "judges",
-        "the OpenAI client, Prometheus, a browser, readers of tables and Python tokenizers against ours",
+        "check against the OpenAI client, Prometheus, a browser, table readers and Python tokenizers",
     ),
-    ("browser", "of these judges the browser alone: pages of real runs, opened from disk"),
+    ("browser", "only the browser of these: pages of real runs, opened from disk"),
     (
         "test-fleet",
-        "fleets under a real Slurm and Ray, killed, cut off, with clocks that are off; needs root",
+        "fleets under a real Slurm and Ray: killed, cut off, with wrong clocks; needs root",
     ),
-    ("study", "[NAME]: a table of the docs that takes minutes; without a name, which there are"),
+    ("study", "[NAME]: compute a table of the docs (takes minutes); without a name, list them"),
     (
         "fuzz",
         "[--seconds N | --hours N] [--target NAME] [--seed N] [--threads N]: every parser against mutated inputs",
@@ -54,20 +54,17 @@ const TASKS: [(&str, &str); 18] = [
     ),
     (
         "soak",
-        "[--hours N] [--stacks N] [--out DIR]: every long-running verb together, watched for growth",
+        "[--hours N] [--stacks N] [--out DIR]: all long-running verbs together, checked for growth",
     ),
-    ("supply", "known holes, licenses and build scripts of dependencies"),
-    (
-        "licenses",
-        "[FILE]: write the packages of the program with their licenses, for those who hand it on",
-    ),
-    ("schemas", "write docs/schema/ anew, from the types that are written to files"),
-    ("docs", "write docs/troubleshooting.md anew, from the list of caveats"),
+    ("supply", "known vulnerabilities, licenses and build scripts of dependencies"),
+    ("licenses", "[FILE]: write the list of packages with their licenses, for distributors"),
+    ("schemas", "regenerate docs/schema/ from the types that are written to files"),
+    ("docs", "regenerate docs/troubleshooting.md from the list of caveats"),
     ("book", "build the documentation as a book, where mdBook is installed"),
     ("words", "check words, line lengths, and links in code and documentation"),
     (
         "layers",
-        "check that each crate sees only what ARCHITECTURE.md allows, and that modules form no cycle",
+        "check that crates depend only on what ARCHITECTURE.md allows, and that modules form no cycle",
     ),
 ];
 

@@ -89,7 +89,7 @@ fn lint(tools: &Tools, page: &str) -> Result<(), String> {
     let sent = child.stdin.take().map(|mut stdin| stdin.write_all(page.as_bytes()));
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     if !matches!(sent, Some(Ok(()))) {
-        return Err("promtool did not read the page".to_owned());
+        return Err("promtool rejects the page".to_owned());
     }
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);

@@ -24,7 +24,7 @@ pub(crate) fn environment(
         return Ok(python);
     }
     if !succeeds(Command::new("python3").arg("--version")) {
-        return Err("there is no python3".to_owned());
+        return Err("python3 is missing".to_owned());
     }
     if !make(&folder) {
         // On Debian it is a package of its own, which only root may install.
@@ -41,7 +41,7 @@ pub(crate) fn environment(
     if is_ready(&python, packages) {
         Ok(python)
     } else {
-        Err(format!("pip could not get {} from PyPI", wanted.join(" ")))
+        Err(format!("pip could not install {} from PyPI", wanted.join(" ")))
     }
 }
 
@@ -60,7 +60,7 @@ fn is_ready(python: &Path, packages: &[(&str, &str)]) -> bool {
     })
 }
 
-/// Whether a command runs and ends well; what it says is nobody's business.
+/// Whether a command succeeds; its output is dropped.
 fn succeeds(command: &mut Command) -> bool {
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     silent.status().is_ok_and(|status| status.success())

@@ -27,9 +27,9 @@ pub(crate) fn begin() -> Result<(), String> {
 #[expect(clippy::print_stderr, reason = "tells the developer")]
 pub(crate) fn check() -> Result<(), String> {
     let lines = std::fs::read_to_string(file()).unwrap_or_default();
-    lines.lines().for_each(|line| eprintln!("looked at again: {line}"));
+    lines.lines().for_each(|line| eprintln!("retried: {line}"));
     let count = lines.lines().count();
-    eprintln!("{count} retries of tests that look at time, of {BUDGET} that are allowed");
+    eprintln!("{count} retries of timing tests, {BUDGET} allowed");
     within_budget(count)
 }
 
@@ -38,8 +38,7 @@ fn within_budget(count: usize) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "tests that look at time were looked at again {count} times, more than {BUDGET}: run again on a \
-         machine with less to do; if they are many there, too, something is wrong with what they test"
+        "timing tests were retried {count} times, more than the {BUDGET} allowed: run again on an idle machine; if that does not help, the tested code has a timing problem"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Programs that run beside the check and end with it.
+//! Programs that run during the check and end with it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -37,7 +37,7 @@ impl Running {
         !matches!(self.0.try_wait(), Ok(None))
     }
 
-    /// Whether it ended well; none when it is still running at this instant.
+    /// Whether it succeeded; none while it is still running.
     pub(crate) fn outcome(&mut self, until: Nanos) -> Option<bool> {
         loop {
             match self.0.try_wait() {

@@ -73,9 +73,7 @@ pub(crate) fn check() -> Result<(), String> {
         let written = fs::read_to_string(folder.join(&name)).unwrap_or_default();
         let written: Value = serde_json::from_str(&written).unwrap_or(Value::Null);
         if written != schema {
-            return Err(format!(
-                "docs/schema/{name} is not what the types say; `cargo xtask schemas` writes it anew"
-            ));
+            return Err(format!("docs/schema/{name} is out of date; run `cargo xtask schemas`"));
         }
     }
     Ok(())

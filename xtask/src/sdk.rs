@@ -65,7 +65,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
         proxies.push((*name, proxy));
     }
     ask(&python, &script, &proxies)?;
-    eprintln!("  and every answer through a proxy that records");
+    eprintln!("  and every answer through the recording proxy");
     Ok(())
 }
 
@@ -88,9 +88,9 @@ fn ask(python: &Path, script: &Path, servers: &[(&str, Mock)]) -> Result<(), Str
     }
     match Running::start(&mut command)?.outcome(now() + PATIENCE) {
         Some(true) => Ok(()),
-        Some(false) => Err("the OpenAI client does not accept what it is answered".to_owned()),
+        Some(false) => Err("the OpenAI client rejects an answer".to_owned()),
         None => {
-            Err(format!("the OpenAI client did not end within {} s", PATIENCE.0 / 1_000_000_000))
+            Err(format!("the OpenAI client did not finish within {} s", PATIENCE.0 / 1_000_000_000))
         }
     }
 }

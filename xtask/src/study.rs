@@ -35,8 +35,8 @@ pub(crate) fn run(name: Option<&str>) -> Result<(), String> {
         return Ok(());
     };
     let found = studies().find(|study| study.name == name);
-    let study = found
-        .ok_or_else(|| format!("there is no study `{name}`: `cargo xtask study` lists them"))?;
+    let study =
+        found.ok_or_else(|| format!("unknown study `{name}`; `cargo xtask study` lists them"))?;
     study.require_its_test()?;
     super::cargo(&words(&study.arguments(&["--nocapture"])), &[])
 }
@@ -77,7 +77,7 @@ impl Study {
         let listed = String::from_utf8_lossy(&listed.stdout);
         match listed.lines().filter(|line| line.ends_with(": test")).count() {
             1 => Ok(()),
-            count => Err(format!("{count} tests are called `{}` in {}", self.test, self.package)),
+            count => Err(format!("{count} tests are named `{}` in {}", self.test, self.package)),
         }
     }
 }

@@ -50,9 +50,10 @@ pub(crate) fn check(ids: &Path) -> Result<(), String> {
     }
     match Running::start(&mut command)?.outcome(now() + PATIENCE) {
         Some(true) => Ok(()),
-        Some(false) => Err("our token ids are not those of the Python packages".to_owned()),
-        None => {
-            Err(format!("the check of ids did not end within {} s", PATIENCE.0 / 1_000_000_000))
-        }
+        Some(false) => Err("token ids differ from those of the Python packages".to_owned()),
+        None => Err(format!(
+            "the check of token ids did not finish within {} s",
+            PATIENCE.0 / 1_000_000_000
+        )),
     }
 }

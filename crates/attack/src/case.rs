@@ -95,7 +95,7 @@ pub(crate) fn differences(expected: &Expected, observed: &Observed) -> Vec<Strin
     match observed.exit {
         Some(code) if expected.exit.contains(&code) => {}
         Some(code) => all.push(format!("exit code {code}, expected one of {:?}", expected.exit)),
-        None => all.push("did not end by itself".to_owned()),
+        None => all.push("did not exit by itself".to_owned()),
     }
     if observed.seconds > expected.seconds {
         all.push(format!("took {:.1} s, limit {:.1} s", observed.seconds, expected.seconds));
@@ -134,7 +134,7 @@ mod tests {
         let wrong = Observed { exit: Some(0), ..observed() };
         assert_eq!(differences(&expected, &wrong), ["exit code 0, expected one of [3, 5]"]);
         let killed = Observed { exit: None, ..observed() };
-        assert_eq!(differences(&expected, &killed), ["did not end by itself"]);
+        assert_eq!(differences(&expected, &killed), ["did not exit by itself"]);
         let leak = Observed { faults: vec!["the key is in report.html".to_owned()], ..observed() };
         assert_eq!(differences(&expected, &leak), ["the key is in report.html"]);
     }

@@ -1,5 +1,5 @@
 //! Faults around goodput: damaged folders, sudden death, full disks, clocks, links that go down,
-//! collectors and hubs that misbehave, and inputs nobody would write.
+//! misbehaving collectors and hubs, and malformed inputs.
 
 mod clock;
 mod collector;

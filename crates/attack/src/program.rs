@@ -44,7 +44,7 @@ impl Scratch {
     }
 }
 
-/// A process under way.
+/// A running process.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,

@@ -165,7 +165,7 @@ fn of_row(area: &'static str, row: &Arc<Row>, from: From) -> Case {
         let mut observed = observe(&ended, &scratch, &server);
         judge(&mut observed, &row, &script, &ended);
         let is_met = script.path == peer::ANSWERS || server.asked() > 0;
-        observed.check(is_met, || format!("nobody asked for {}", script.path));
+        observed.check(is_met, || format!("{} was not requested", script.path));
         Ok(observed)
     };
     Case { area, name, expected, attack: Box::new(attack) }
@@ -240,19 +240,19 @@ fn judge(observed: &mut Observed, row: &Row, script: &Script, ended: &Ended) {
             let began = ok.is_some();
             observed.check(!began || !found.is_empty(), || "nothing failed".to_owned());
             observed.check(began || script.good == 0, || {
-                format!("the run did not begin: {}", ended.stderr)
+                format!("the run did not start: {}", ended.stderr)
             });
             let good = Some(u64::from(script.good == 2));
-            observed.check(!began || ok == good, || format!("{ok:?} went well, not {good:?}"));
+            observed.check(!began || ok == good, || format!("{ok:?} completed, expected {good:?}"));
             let says = began || ended.stderr.contains("error: ");
-            observed.check(says, || format!("no word of it: {}", ended.stderr));
+            observed.check(says, || format!("no warning: {}", ended.stderr));
         }
         Comes::Passes => {
             let text = &ended.stderr;
-            observed.check(ok == Some(requests(row)), || format!("{ok:?} went well: {text}"));
+            observed.check(ok == Some(requests(row)), || format!("{ok:?} completed: {text}"));
         }
         Comes::Lies => {
-            observed.check(ok == Some(REQUESTS), || format!("{ok:?} went well: {}", ended.stderr));
+            observed.check(ok == Some(REQUESTS), || format!("{ok:?} completed: {}", ended.stderr));
             let counted = summary["tokens"]["output"].as_u64().unwrap_or(u64::MAX);
             let is_void = ended.stdout.contains("token_counts_impossible");
             observed.check(is_void || counted <= 2 * 8 * REQUESTS, || format!("{counted} tokens"));
@@ -271,7 +271,7 @@ fn requests(row: &Row) -> u64 {
     value.unwrap_or(REQUESTS)
 }
 
-/// Ctrl-C while the server floods: once, with little time for answers under way, or twice. An end
+/// Ctrl-C while the server floods: once, with little time for answers in flight, or twice. An end
 /// within a second, with a partial report.
 fn stopped(area: &'static str, row: &Arc<Row>, times: usize) -> Case {
     let mut script = row.script.clone();
@@ -301,7 +301,7 @@ fn stopped(area: &'static str, row: &Arc<Row>, times: usize) -> Case {
         }
         let ended = running.stop(Signal::INT, 12.0)?;
         let mut observed = observe(&ended, &scratch, &server);
-        observed.check(server.asked() >= 3, || "the load never began".to_owned());
+        observed.check(server.asked() >= 3, || "the load never started".to_owned());
         observed.check(summary(scratch.path()).is_some(), || "no partial report".to_owned());
         Ok(observed)
     };

@@ -1,4 +1,4 @@
-//! What a run folder takes beside its records.
+//! The parts of a run folder other than its records.
 
 use goodput_model::{Plan, SystemFacts};
 use goodput_record::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};

@@ -27,7 +27,7 @@ pub fn cpu_time() -> Nanos {
 }
 
 /// Makes room for many descriptors at once, before there is a second thread. In a process with
-/// several threads the kernel stops whoever opens a descriptor for some 10 ms each time the table
+/// several threads the kernel stops each thread that opens a descriptor for some 10 ms each time the table
 /// has to grow, which it does at 64 and at every doubling from 256 on.
 pub fn reserve_descriptors() {
     for number in [16_384, 4_096, 1_024] {

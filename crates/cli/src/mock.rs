@@ -108,7 +108,7 @@ fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
         let key = std::env::var(name).ok().filter(|key| !key.is_empty());
         let missing = || {
             Failed::usage(format!("the environment variable {name} is empty or not set"))
-                .hint(format!("export {name}=…, or leave --api-key-env out"))
+                .hint(format!("set {name}, or remove --api-key-env"))
         };
         settings.api_key = Some(key.ok_or_else(missing)?);
     }

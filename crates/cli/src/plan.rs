@@ -148,7 +148,7 @@ fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned() })
         }
-        _ => Err(Failed::usage("a --header has no colon").hint("write --header 'Name: value'")),
+        _ => Err(Failed::usage("--header without a colon").hint("write --header 'Name: value'")),
     };
     lines.iter().map(read).collect()
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A proof is HMAC-SHA-256, with a key from the token, over what TLS exports for this connection and
-//! the role of who proves (RFC 8446, 7.5). It fits no other connection and no other role: whoever
+//! the role of who proves (RFC 8446, 7.5). It fits no other connection and no other role: a process that
 //! stands between two ends has a connection with each, and the proof of one is worth nothing in the
 //! other. So it does not matter whose key rank 0 shows, and no certificates are needed (RFC 7250).
 
@@ -45,7 +45,7 @@ const HOST: usize = 256;
 const MEMBER: &[u8] = b"EXPORTER-goodput-fleet-member";
 const LEADER: &[u8] = b"EXPORTER-goodput-fleet-leader";
 
-/// A connection that nobody else can read; who is at its other end is not known yet.
+/// An encrypted connection whose peer has not proved its identity yet.
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
     pub(crate) stream: TlsStream<S>,
@@ -59,7 +59,7 @@ pub(crate) struct Channel<S> {
 pub(crate) enum Failed {
     #[error("{0}")]
     Refused(Refusal),
-    #[error("what listens there does not know the token")]
+    #[error("the process at that address has another token")]
     Impostor,
     #[error("{0}")]
     Frame(#[from] FrameError),
@@ -74,7 +74,7 @@ impl From<io::Error> for Failed {
 /// How rank 0 speaks TLS: with a key of its own for every start.
 pub(crate) fn server() -> io::Result<Arc<ServerConfig>> {
     let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
-        .map_err(|_| io::Error::other("no random bytes for a key"))?;
+        .map_err(|_| io::Error::other("cannot get random bytes for a key"))?;
     let pair = PrivatePkcs8KeyDer::from(pair.as_ref());
     let key = provider::sign::any_eddsa_type(&pair).map_err(io::Error::other)?;
     let public = key.public_key().map(|key| CertificateDer::from(key.to_vec()));
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
             .with_custom_certificate_verifier(Arc::new(AnyKey(provider)))
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
-        // Names are no part of it, so none is sent.
+        // It does not cover names, so none is sent.
         config.enable_sni = false;
         let name = ServerName::from(std::net::Ipv4Addr::UNSPECIFIED);
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
@@ -298,7 +298,7 @@ mod tests {
             let impostor = async {
                 let _: Greeting = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
                 let proof: Answer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
-                // The member's own proof is no proof of a leader.
+                // The member's own proof does not prove a leader.
                 say(&mut rogue.stream, &proof).await.unwrap();
                 // And who it is was not said.
                 let rest = hear::<Hello>(&mut rogue.stream, LARGEST_PLAIN).await;

@@ -1,4 +1,4 @@
-//! `--shard auto`: which of how many this process is, as whoever started it says.
+//! `--shard auto`: the rank of this process and the number of ranks, as its launcher says.
 //!
 //! Asked in this order: Kubernetes, Ray (both set by our own launchers), Slurm, Open MPI, PMI,
 //! `RANK`. What our launchers have set counts before what lies around (Ray is often started by
@@ -24,7 +24,7 @@ pub struct DetectedRank {
 }
 
 /// Who starts processes, and how it tells them who they are.
-struct Engine {
+struct Launcher {
     name: &'static str,
     /// Variables with the rank, and with how many there are: the first that is set.
     rank: &'static str,
@@ -33,28 +33,28 @@ struct Engine {
     is_ours: bool,
 }
 
-const ENGINES: [Engine; 6] = [
-    Engine {
+const ENGINES: [Launcher; 6] = [
+    Launcher {
         name: "Kubernetes",
         rank: "JOB_COMPLETION_INDEX",
         size: &["GOODPUT_COMPLETIONS"],
         is_ours: true,
     },
-    Engine { name: "Ray", rank: "GOODPUT_RAY_RANK", size: &["GOODPUT_RAY_SIZE"], is_ours: true },
-    Engine {
+    Launcher { name: "Ray", rank: "GOODPUT_RAY_RANK", size: &["GOODPUT_RAY_SIZE"], is_ours: true },
+    Launcher {
         name: "Slurm",
         rank: "SLURM_PROCID",
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         is_ours: false,
     },
-    Engine {
+    Launcher {
         name: "Open MPI",
         rank: "OMPI_COMM_WORLD_RANK",
         size: &["OMPI_COMM_WORLD_SIZE"],
         is_ours: false,
     },
-    Engine { name: "PMI", rank: "PMI_RANK", size: &["PMI_SIZE"], is_ours: false },
-    Engine { name: "RANK", rank: "RANK", size: &["WORLD_SIZE"], is_ours: false },
+    Launcher { name: "PMI", rank: "PMI_RANK", size: &["PMI_SIZE"], is_ours: false },
+    Launcher { name: "RANK", rank: "RANK", size: &["WORLD_SIZE"], is_ours: false },
 ];
 
 /// Who we are by an environment.
@@ -64,9 +64,9 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
     let mut why_not = None;
     for engine in &ENGINES {
         match engine.says(&env)? {
-            Said::Rank(shard) => said.push((engine, shard)),
-            Said::TooLittle(failed) => why_not = why_not.or(Some(failed)),
-            Said::Nothing => {}
+            Detection::Rank(shard) => said.push((engine, shard)),
+            Detection::TooLittle(failed) => why_not = why_not.or(Some(failed)),
+            Detection::Nothing => {}
         }
     }
     if said.iter().any(|(engine, _)| engine.is_ours) {
@@ -84,7 +84,7 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
             "{} says that this is rank {shard} ({}), {} that it is {different} ({})",
             engine.name, engine.rank, other.name, other.rank
         ))
-        .hint("unset the variables of the one that is not meant, or write --shard K/N"));
+        .hint("unset the variables of the scheduler that does not apply, or write --shard K/N"));
     }
     let (rendezvous_host, rendezvous_port) = rendezvous(engine.name, shard, &env)?;
     Ok(DetectedRank { shard, rendezvous_host, rendezvous_port, by: engine.name })
@@ -93,52 +93,52 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
 /// On other nodes `mpirun` has its daemons started by srun, and what they start has the variables of
 /// the daemons' step, too. So where MPI says otherwise than Slurm, what Slurm says (srun may have said
 /// it as PMI as well) is of the daemons.
-fn leave_out_carrier(said: &mut Vec<(&Engine, Shard)>) {
+fn leave_out_carrier(said: &mut Vec<(&Launcher, Shard)>) {
     let slurm = said.iter().find(|(engine, _)| engine.name == "Slurm").map(|(_, shard)| *shard);
     let Some(step) = slurm else { return };
-    let is_mpi = |engine: &Engine| ["Open MPI", "PMI"].contains(&engine.name);
+    let is_mpi = |engine: &Launcher| ["Open MPI", "PMI"].contains(&engine.name);
     if said.iter().any(|(engine, shard)| is_mpi(engine) && *shard != step) {
         said.retain(|(_, shard)| *shard != step);
     }
 }
 
 /// What an engine's variables say.
-enum Said {
+enum Detection {
     /// Which of how many.
     Rank(Shard),
-    /// They are there, and do not tell; why, should nobody else tell.
+    /// They are set, but do not give a rank; the reason, in case no other launcher does.
     TooLittle(LaunchError),
     Nothing,
 }
 
-impl Engine {
-    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Said, LaunchError> {
-        let Some(rank) = env(self.rank) else { return Ok(Said::Nothing) };
+impl Launcher {
+    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Detection, LaunchError> {
+        let Some(rank) = env(self.rank) else { return Ok(Detection::Nothing) };
         let size = self.size.iter().find_map(|name| Some((*name, env(name)?)));
-        let Some((name, size)) = size else { return Ok(Said::TooLittle(self.half())) };
+        let Some((name, size)) = size else { return Ok(Detection::TooLittle(self.half())) };
         let number = |name: &str, text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                LaunchError::usage(format!("{name}=`{text}` is no number"))
+                LaunchError::usage(format!("{name}=`{text}` is not a number"))
                     .hint("write --shard K/N")
             })
         };
         let (index, of) = (number(self.rank, &rank)?, number(name, &size)?);
         let shard = Shard::new(index, of).ok_or_else(|| {
             let most = Shard::MOST;
-            LaunchError::usage(format!("{}={index} and {name}={of} name no rank", self.rank))
-                .hint(format!("ranks are 0 to N-1, of {most} at most; or write --shard K/N"))
+            LaunchError::usage(format!("{}={index} and {name}={of} do not give a rank", self.rank))
+                .hint(format!("ranks are 0 to N-1, with N at most {most}; or write --shard K/N"))
         })?;
         // The script of a job has the variables of task 0, and is none.
         if self.name == "Slurm" && shard.is_part() && env("SLURM_STEP_ID").is_none() {
-            return Ok(Said::TooLittle(script(shard)));
+            return Ok(Detection::TooLittle(script(shard)));
         }
-        Ok(Said::Rank(shard))
+        Ok(Detection::Rank(shard))
     }
 
     fn half(&self) -> LaunchError {
         let missing = self.size[0];
         LaunchError::usage(format!(
-            "{} is set, but {missing}, which says how many there are, is not",
+            "{} is set, but {missing}, the number of ranks, is not",
             self.rank
         ))
         .hint(format!("set {missing}, or write --shard K/N"))
@@ -148,14 +148,16 @@ impl Engine {
 fn script(shard: Shard) -> LaunchError {
     let tasks = shard.count();
     LaunchError::usage(format!(
-        "this is the script of a Slurm job for {tasks} tasks, not one of them"
+        "this is the batch script of a Slurm job with {tasks} tasks, not one of its tasks"
     ))
     .hint("start it with srun: `srun goodput … --shard auto`")
 }
 
 fn nothing() -> LaunchError {
-    LaunchError::usage("nothing in the environment says which of how many this is")
-        .hint("start it with srun, mpirun or `goodput fleet …`, or write --shard K/N")
+    LaunchError::usage(
+        "no scheduler variable in the environment gives a rank and the number of ranks",
+    )
+    .hint("start it with srun, mpirun or `goodput fleet …`, or write --shard K/N")
 }
 
 /// Where ranks meet. `GOODPUT_RENDEZVOUS` (`HOST`, `HOST:PORT`, or `:PORT` where the engine knows the
@@ -168,7 +170,7 @@ fn rendezvous(
     let (mut host, mut port) = (None, None);
     if let Some(text) = env("GOODPUT_RENDEZVOUS") {
         (host, port) = host_and_port(text.trim()).ok_or_else(|| {
-            LaunchError::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is no address"))
+            LaunchError::usage(format!("GOODPUT_RENDEZVOUS=`{text}` is not an address"))
                 .hint("write HOST:PORT, as in `node03:7077`")
         })?;
     }
@@ -215,7 +217,7 @@ fn slurm_host(env: &impl Fn(&str) -> Option<String>) -> Result<Option<String>, L
         let Some(list) = env(name) else { continue };
         let node = first_node(list.trim());
         return node.map(Some).ok_or_else(|| {
-            LaunchError::usage(format!("{name}=`{list}` names no node"))
+            LaunchError::usage(format!("{name}=`{list}` does not name a node"))
                 .hint("write --rendezvous HOST:PORT")
         });
     }

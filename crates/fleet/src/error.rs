@@ -11,15 +11,15 @@ use crate::PROTOCOL;
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The token is too short, too long, or has blanks.
-    #[error("the fleet's token is not fit to be one")]
+    #[error("the fleet token is not valid")]
     UnfitToken,
     /// A fleet beyond the loopback without a token.
-    #[error("a fleet at {0} needs a token: it can be reached from other machines")]
+    #[error("a fleet at {0} needs a token, because other machines can reach that address")]
     TokenRequired(SocketAddr),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// There was no rank 0 until the deadline, or the caller gave up.
+    /// Rank 0 did not appear before the deadline, or the caller gave up.
     #[error("rank 0 was not found at `{address}`: {why}")]
     NoLeader {
         /// Where it was looked for.
@@ -31,13 +31,13 @@ pub enum FleetError {
     #[error("{0}")]
     Refused(Refusal),
     /// What listens there cannot prove that it has the token.
-    #[error("what listens at the rendezvous does not know the token")]
+    #[error("the process at the rendezvous address has another token")]
     Impostor,
     /// The other end is not there any more, or not heard any more.
-    #[error("the other end is lost: {0}")]
+    #[error("lost the connection: {0}")]
     Lost(String),
     /// More than a message may hold.
-    #[error("{what} is too large to be sent: {bytes} bytes of {most}")]
+    #[error("{what} is too large to send: {bytes} bytes, at most {most}")]
     TooLarge {
         /// What it is.
         what: &'static str,
@@ -47,13 +47,13 @@ pub enum FleetError {
         most: usize,
     },
     /// Orders are numbered upwards.
-    #[error("order {0} is not after the one before")]
+    #[error("order {0} does not follow the previous one")]
     OutOfOrder(u64),
     /// Files could not be handed over.
-    #[error("the files were not taken: {0}")]
+    #[error("the files were refused: {0}")]
     Upload(String),
     /// The system refuses something that it should not.
-    #[error("the system refuses: {0}")]
+    #[error("a system call failed: {0}")]
     System(#[from] io::Error),
 }
 
@@ -62,20 +62,19 @@ impl FleetError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::UnfitToken => {
-                "16 to 256 letters and digits, such as `openssl rand -hex 32` gives, in \
-                 GOODPUT_FLEET_TOKEN at every rank"
+                "set GOODPUT_FLEET_TOKEN at every rank to 16 to 256 letters and digits, for example from `openssl rand -hex 32`"
             }
             Self::TokenRequired(_) => {
                 "set GOODPUT_FLEET_TOKEN to the same secret at every rank: `openssl rand -hex 32`"
             }
             Self::Listen(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
-                "another program is there: name another port at every rank"
+                "another program uses it: choose another port at every rank"
             }
-            Self::Listen(..) => "rank 0 listens on an address of its own machine",
+            Self::Listen(..) => "rank 0 must listen on an address of its own machine",
             Self::NoLeader { .. } => "rank 0 must run, and its port must be open to this machine",
             Self::Refused(refusal) => refusal.hint(),
             Self::Impostor => {
-                "another program listens there, or GOODPUT_FLEET_TOKEN is not the same at every rank"
+                "another program listens there, or GOODPUT_FLEET_TOKEN differs between the ranks"
             }
             _ => return None,
         })
@@ -101,10 +100,10 @@ pub enum Refusal {
     #[error("rank 0 has another token")]
     Token,
     /// There is such a rank already.
-    #[error("rank {0} is there already")]
+    #[error("rank {0} has already joined")]
     Taken(u32),
     /// Rank 0 waits for another number of clients.
-    #[error("rank 0 waits for {leader} clients, this is one of {member}")]
+    #[error("rank 0 expects {leader} ranks, and this is one of {member}")]
     Count {
         /// How many rank 0 waits for, itself included.
         leader: u32,
@@ -112,10 +111,10 @@ pub enum Refusal {
         member: u32,
     },
     /// Rank 0 is the one that listens.
-    #[error("rank 0 is the one that listens, and cannot join")]
+    #[error("rank 0 is the coordinator and cannot join")]
     Zero,
     /// The run has begun, and there is but one.
-    #[error("the run has begun without this client")]
+    #[error("the run began without this rank")]
     Begun,
 }
 
@@ -127,12 +126,12 @@ impl Refusal {
                 format!("runs goodput {member}, and this is goodput {leader}")
             }
             Self::Token => "has another token".to_owned(),
-            Self::Taken(_) => "came a second time".to_owned(),
+            Self::Taken(_) => "joined a second time".to_owned(),
             Self::Count { leader, member } => {
-                format!("is one of {member} clients, and there are {leader} here")
+                format!("is one of {member} ranks, and this fleet has {leader}")
             }
-            Self::Zero => "cannot join: there is one rank 0, which listens".to_owned(),
-            Self::Begun => "came after the start".to_owned(),
+            Self::Zero => "cannot join as rank 0, the coordinator".to_owned(),
+            Self::Begun => "joined after the start".to_owned(),
         }
     }
 
@@ -140,13 +139,12 @@ impl Refusal {
         match self {
             Self::Version { .. } => "install one version of goodput on all machines",
             Self::Token => {
-                "GOODPUT_FLEET_TOKEN must be the same at every rank, and nothing between them may \
-                 open what they send"
+                "set GOODPUT_FLEET_TOKEN to the same secret at every rank, with no TLS-terminating proxy between them"
             }
-            Self::Taken(_) => "every client needs a rank of its own: look at `--shard`",
+            Self::Taken(_) => "every process needs its own rank: check `--shard`",
             Self::Count { .. } => "N of `--shard K/N` must be the same at every rank",
-            Self::Zero => "one client alone is shard 0/N",
-            Self::Begun => "start all clients at about the same time, or let rank 0 wait longer",
+            Self::Zero => "exactly one process is shard 0/N",
+            Self::Begun => "start all ranks at about the same time, or let rank 0 wait longer",
         }
     }
 }

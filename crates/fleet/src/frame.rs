@@ -36,13 +36,13 @@ pub(crate) enum Kind {
 pub(crate) enum FrameError {
     #[error("the connection was closed")]
     Closed,
-    #[error("the connection broke off")]
+    #[error("the connection was lost")]
     Cut,
-    #[error("a frame of {0} bytes, more than is allowed")]
+    #[error("a frame of {0} bytes exceeds the limit")]
     TooLarge(usize),
-    #[error("what came is not of this protocol")]
+    #[error("received data of another protocol")]
     Garbage,
-    #[error("what was sent was changed, repeated or left out on its way")]
+    #[error("data was changed, repeated or dropped on the way")]
     Tampered,
     #[error("the connection failed: {0}")]
     Io(io::Error),
@@ -52,7 +52,7 @@ impl From<io::Error> for FrameError {
     fn from(error: io::Error) -> Self {
         let is_of_tls = matches!(error.get_ref(), Some(inner) if inner.is::<rustls::Error>());
         match error.kind() {
-            // Who leaves says so; an end without it may have been made by somebody else.
+            // A peer announces that it leaves; an end without that may be forged.
             io::ErrorKind::UnexpectedEof => Self::Cut,
             _ if is_of_tls => Self::Tampered,
             _ => Self::Io(error),

@@ -102,7 +102,7 @@ pub struct MemberState {
     pub has_begun: bool,
     /// Why it was lost in this order, where it was; it may be there again.
     pub lost: Option<String>,
-    /// Its clocks beside ours.
+    /// Its clocks compared with ours.
     pub clock: Option<ClockOffset>,
     /// What it has counted of this order so far.
     pub totals: Option<Totals>,
@@ -188,7 +188,7 @@ impl Leader {
         Ok(())
     }
 
-    /// Waits until nobody prepares the order any more, and the clocks of all who are ready are known,
+    /// Waits until no rank prepares the order any more, and the clocks of all ready ranks are known,
     /// or until this instant; says how all are. Meanwhile `look` is called; `false` gives up.
     pub fn wait_ready(&self, deadline: Nanos, mut look: impl FnMut() -> bool) -> Vec<MemberState> {
         loop {
@@ -220,7 +220,7 @@ impl Leader {
         time.max(Nanos::from_millis(2 * u64::from(self.shared.settings.of)))
     }
 
-    /// Asks all to send nothing more of this order, and to wait for what is under way.
+    /// Asks all to send nothing more of this order, and to wait for requests in flight.
     pub fn stop(&self) {
         self.shared
             .lock()

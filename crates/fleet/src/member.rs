@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::frame::{Kind, LARGEST_MESSAGE};
 use crate::message::{ToLeader, short};
 use crate::{Clocks, FleetError, Order, Token, Totals};
-use link::{Heard, Out, Shared};
+use link::{MemberInbox, Out, Shared};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -109,8 +109,8 @@ impl Member {
                 let order = heard.order.take();
                 match (order, heard) {
                     (Some(order), _) => Next::Order(order),
-                    (None, Heard { has_ended: true, .. }) => Next::End,
-                    (None, Heard { lost: Some(why), .. }) => Next::Lost(why.clone()),
+                    (None, MemberInbox { has_ended: true, .. }) => Next::End,
+                    (None, MemberInbox { lost: Some(why), .. }) => Next::Lost(why.clone()),
                     (None, _) => Next::Nothing,
                 }
             });
@@ -175,7 +175,7 @@ impl Member {
         self.shared.is_lost.load(Ordering::Acquire)
     }
 
-    /// This machine's clocks beside those of rank 0, as last measured.
+    /// This machine's clocks compared with those of rank 0, as last measured.
     pub fn clock(&self) -> Option<ClockOffset> {
         self.shared.look(|heard| heard.clock)
     }
@@ -192,9 +192,9 @@ impl Member {
 
     fn lost(&self) -> FleetError {
         FleetError::Lost(self.shared.look(|heard| match &heard.lost {
-            _ if heard.has_ended => "it has said that nothing follows".to_owned(),
+            _ if heard.has_ended => "it has announced the end".to_owned(),
             Some(why) => why.clone(),
-            None => "it does not read what it is told".to_owned(),
+            None => "it does not read its messages".to_owned(),
         }))
     }
 }

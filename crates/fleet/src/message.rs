@@ -24,7 +24,7 @@ pub const UPLOADED: [&str; 7] = [
 ];
 
 /// Why files of an order that is over are not taken; either end may be the first to know.
-pub(crate) const WENT_ON: &str = "rank 0 went on without them";
+pub(crate) const WENT_ON: &str = "rank 0 continued without them";
 
 /// What all members are to do together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

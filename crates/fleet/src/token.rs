@@ -36,7 +36,7 @@ impl Token {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }
 
-    /// Stands where there is none: everybody knows it, so it keeps nobody out.
+    /// Used where none is set: it is public, so it protects nothing.
     pub(crate) fn none() -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &[]))
     }

@@ -14,7 +14,7 @@ pub struct Totals {
     pub ended: u64,
     /// Of those, that failed.
     pub failed: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
     /// Tokens that came back.
     pub output_tokens: u64,

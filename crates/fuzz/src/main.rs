@@ -1,5 +1,5 @@
 //! `goodput-fuzz`: fuzzes the parsers, or repeats one input. `cargo xtask fuzz` builds and runs it; it
-//! needs nothing beside itself, so it can be carried to a machine with more cores.
+//! needs no other files, so it can be copied to a machine with more cores.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool")]
 
@@ -14,22 +14,22 @@ use goodput_fuzz::{
 };
 
 const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
-  --seconds N     how long all targets together take (60)
+  --seconds N     time for all targets together (60)
   --hours N       the same in hours
-  --inputs N      as many inputs to each target instead; `short` for what `cargo xtask test` runs
-  --target NAME   this one alone, or several
-  --seed N        other seeds give other inputs (1)
-  --threads N     threads to each target (all processors)
-  --out DIR       where inputs that fail are saved (fuzz-findings)
-  --index N       this input of --target and --seed alone
-  --input FILE    this input of --target alone
-  --list          the targets";
+  --inputs N      number of inputs to each target instead; `short`: as in `cargo xtask test`
+  --target NAME   only this one; may be repeated
+  --seed N        seed of the inputs (1)
+  --threads N     threads for each target (all processors)
+  --out DIR       folder for failing inputs (fuzz-findings)
+  --index N       only this input of --target and --seed
+  --input FILE    only this input of --target
+  --list          list the targets";
 
 /// Set in the process that does the work: the other one looks after it.
 const CHILD: &str = "GOODPUT_FUZZ_CHILD";
 
 /// What was asked for.
-struct Asked {
+struct FuzzArguments {
     length: Length,
     targets: Vec<String>,
     seed: u64,
@@ -48,7 +48,7 @@ enum Length {
 }
 
 fn main() -> ExitCode {
-    match Asked::parse(std::env::args().skip(1)).and_then(|asked| asked.act()) {
+    match FuzzArguments::parse(std::env::args().skip(1)).and_then(|asked| asked.act()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-impl Asked {
+impl FuzzArguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let mut asked = Self {
@@ -77,10 +77,10 @@ impl Asked {
                 continue;
             }
             let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
-            let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is no number"));
+            let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
             let time = || match value.parse::<f64>() {
                 Ok(time) if (0.0..1e7).contains(&time) => Ok(time),
-                _ => Err(format!("`{value}` is no time")),
+                _ => Err(format!("`{value}` is not a duration")),
             };
             match word.as_str() {
                 "--seconds" => asked.length = Length::Seconds(time()?),
@@ -93,7 +93,7 @@ impl Asked {
                 "--out" => asked.out = PathBuf::from(value),
                 "--index" => asked.index = Some(number()?),
                 "--input" => asked.input = Some(PathBuf::from(value)),
-                _ => return Err(format!("`{word}` is unknown")),
+                _ => return Err(format!("unknown argument `{word}`")),
             }
         }
         Ok(asked)
@@ -120,7 +120,7 @@ impl Asked {
         let mut all = every();
         if let Some(unknown) = self.targets.iter().find(|name| all.iter().all(|t| t.name != **name))
         {
-            return Err(format!("there is no target `{unknown}`; --list shows them"));
+            return Err(format!("unknown target `{unknown}`; --list shows all"));
         }
         all.retain(|target| {
             let is_any = self.targets.is_empty() && target.name != sieve().name;
@@ -131,7 +131,9 @@ impl Asked {
 
     /// One input to one target.
     fn one(&self, chosen: &[Target]) -> Result<bool, String> {
-        let [target] = chosen else { return Err("an input needs one --target".to_owned()) };
+        let [target] = chosen else {
+            return Err("--input and --index need exactly one --target".to_owned());
+        };
         let input = match (&self.input, self.index) {
             (Some(path), _) => {
                 fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?
@@ -139,7 +141,7 @@ impl Asked {
             (None, index) => target.input(self.seed, index.unwrap_or(0)),
         };
         let wrong = repeat(target, &input).map_err(|error| error.to_string())?;
-        println!("{}: {}", target.name, wrong.as_deref().unwrap_or("nothing wrong"));
+        println!("{}: {}", target.name, wrong.as_deref().unwrap_or("no finding"));
         Ok(wrong.is_none())
     }
 
@@ -186,13 +188,13 @@ impl Asked {
         let journals = journals(&self.out, self.threads);
         let is_known = matches!(status.code(), Some(0..=2));
         if !is_known {
-            println!("the process ended by itself ({status})");
+            println!("the process crashed ({status})");
             for (name, seed, index) in journals.iter().filter_map(|path| died_at(path)) {
                 self.try_again(&program, &name, seed, index)?;
             }
         }
         for journal in journals {
-            // It is of no use any more, and may not even be there.
+            // It is no longer needed, and may not exist.
             let _ = fs::remove_file(journal);
         }
         match status.code() {
@@ -201,7 +203,7 @@ impl Asked {
         }
     }
 
-    /// One of the inputs under way when the process ended: is it this one?
+    /// One of the inputs that ran when the process ended: is it this one?
     fn try_again(&self, program: &Path, name: &str, seed: u64, index: u64) -> Result<(), String> {
         let mut child = Command::new(program);
         child.args(["--target", name, "--seed", &seed.to_string(), "--index", &index.to_string()]);
@@ -215,7 +217,7 @@ impl Asked {
         self.save(
             name,
             index,
-            &format!("it ends its process ({status})"),
+            &format!("it crashes its process ({status})"),
             &target.input(seed, index),
         )
     }

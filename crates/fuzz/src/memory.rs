@@ -10,7 +10,7 @@ use goodput_model::Nanos;
 /// A thread that holds more than this ends the process: the machine must survive a finding.
 const MOST: isize = 1 << 30;
 
-/// Whether somebody looks for threads that ran out of memory.
+/// Whether a watcher looks for threads that ran out of memory.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a thread waits for its end.

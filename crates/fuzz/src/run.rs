@@ -212,12 +212,15 @@ fn look(target: &Target, input: &[u8], scratch: &Scratch) -> Look {
         Err(_) => PANIC.take().or_else(|| Some("a panic".to_owned())),
         Ok(Err(what)) => Some(what),
         Ok(Ok(())) if other.is_some() => other,
-        Ok(Ok(())) if bytes > most => {
-            Some(format!("it held {bytes} bytes for {} of input; at most {most}", input.len()))
-        }
-        Ok(Ok(())) if cpu > limits.time => {
-            Some(format!("it took {} ms; at most {}", cpu.as_millis(), limits.time.as_millis()))
-        }
+        Ok(Ok(())) if bytes > most => Some(format!(
+            "it held {bytes} bytes for {} bytes of input; the limit is {most}",
+            input.len()
+        )),
+        Ok(Ok(())) if cpu > limits.time => Some(format!(
+            "it took {} ms; the limit is {}",
+            cpu.as_millis(),
+            limits.time.as_millis()
+        )),
         Ok(Ok(())) => None,
     };
     Look { bytes, cpu, wrong }

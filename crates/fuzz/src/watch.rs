@@ -39,7 +39,7 @@ pub(crate) struct Place {
 
 /// What was seen of a thread at an earlier look.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ThreadProgress {
     index: u64,
     cpu: Duration,
 }
@@ -68,7 +68,7 @@ impl Watch {
     /// parent finds out which it was.
     #[expect(clippy::print_stderr, reason = "the last words of the process")]
     pub(crate) fn until(&self, is_over: impl Fn() -> bool) {
-        let mut seen: Vec<Option<Seen>> = vec![None; self.places.len()];
+        let mut seen: Vec<Option<ThreadProgress>> = vec![None; self.places.len()];
         let mut looks = 0;
         while !is_over() {
             pause(BETWEEN_LOOKS);
@@ -80,7 +80,8 @@ impl Watch {
                 }
             }
             if memory::is_exhausted() || hangs {
-                let why = if hangs { "an input does not end" } else { "an input takes all memory" };
+                let why =
+                    if hangs { "an input does not terminate" } else { "an input takes all memory" };
                 for place in &self.places {
                     let index = place.index.load(Ordering::Relaxed);
                     eprintln!(
@@ -118,7 +119,7 @@ impl Place {
     }
 
     /// Whether it works on the same input for too long.
-    fn hangs(&self, seen: &mut Option<Seen>) -> bool {
+    fn hangs(&self, seen: &mut Option<ThreadProgress>) -> bool {
         let index = self.index.load(Ordering::Relaxed);
         let Some(cpu) = cpu_of(self.thread.load(Ordering::Relaxed)) else { return false };
         match seen {
@@ -126,7 +127,7 @@ impl Place {
                 cpu.saturating_sub(seen.cpu) > HANG
             }
             _ => {
-                *seen = Some(Seen { index, cpu });
+                *seen = Some(ThreadProgress { index, cpu });
                 false
             }
         }

@@ -56,6 +56,6 @@ fn findings_are_saved_and_repeated() {
     let saved = std::fs::read(folder.join("sieve-1-5"));
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("it ends its process"), "{said}");
+    assert!(said.contains("it crashes its process"), "{said}");
     assert_eq!(saved.unwrap(), b"stack");
 }

@@ -1,4 +1,4 @@
-//! How far to believe what lies at a path, whoever wrote it.
+//! How far to trust the result at a path, from goodput or another tool.
 
 use std::path::Path;
 
@@ -56,7 +56,6 @@ fn of_file(path: &Path) -> Vec<Result<Audit, Failed>> {
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 fn unreadable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint(format!(
-        "a run folder holds plan.toml, manifest.json and requests.log; of other tools name the file: \
-         {UNDERSTOOD}"
+        "a run folder holds plan.toml, manifest.json and requests.log; for results of other tools, name the file: {UNDERSTOOD}"
     ))
 }

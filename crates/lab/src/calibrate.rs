@@ -89,7 +89,7 @@ impl Planner for Rising<'_> {
             if level * 2.0 <= self.fd_limit.connections() as f64 {
                 return Next::Measure((Kind::Streams, level));
             }
-            let full = "the limit of open files allows no more; raise it with `ulimit -n`";
+            let full = "the limit on open files allows no more; raise it with `ulimit -n`";
             self.observer.note_once(full);
         }
         let level = next_level(Kind::Requests, &self.levels);
@@ -285,7 +285,7 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(state.join("goodput"))
 }
 
-/// A small file of that folder; none where there is none.
+/// A small file of that folder; none where it has none.
 pub fn read_state(path: &Path) -> Option<Vec<u8>> {
     goodput_files::read(path, 1 << 20).ok()
 }

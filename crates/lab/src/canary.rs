@@ -1,4 +1,4 @@
-//! The canary: a server of known timing inside the process, asked beside the load by the same code.
+//! The canary: a server of known timing inside the process, measured during the load by the same code.
 
 use std::io;
 use std::sync::Arc;

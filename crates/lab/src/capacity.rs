@@ -40,17 +40,16 @@ pub fn add_traffic(
     if simulation.refused.is_none() {
         note(
             NoteKind::Assumed,
-            "each replica sees its even share of the traffic, picked at random: Poisson arrivals",
+            "each replica gets an equal share of the traffic at random (Poisson arrivals)",
         );
         note(
             NoteKind::Assumed,
-            "the model has no limit of memory, no prefix cache and no refusals beyond what they do \
-             to the measured step times",
+            "the model has no memory limit, no prefix cache and no refusals beyond their effect on the measured step times",
         );
         if sizes.is_some_and(|sizes| sizes.is_assumed) {
             note(
                 NoteKind::Assumed,
-                "lengths spread as in the presets: the logs of the run are not there to tell",
+                "lengths spread as in the presets, because the run's logs are missing",
             );
         }
     }

@@ -84,8 +84,8 @@ pub fn write(
         // Not a file that looks like a result.
         let _ = std::fs::remove_file(path);
         let missing: Vec<&str> = lost.keys().map(String::as_str).collect();
-        return Err(Failed::usage(format!("no entry fits into the form `{}`", to.name()))
-            .hint(format!("the form has no place for: {}", missing.join(", "))));
+        return Err(Failed::usage(format!("no entry can be converted to `{}`", to.name()))
+            .hint(format!("the format has no field for: {}", missing.join(", "))));
     }
     let (seen, format) = (loaded.seen, loaded.format);
     observer.notice(format!("{}: {written} of {seen} {format} entries", path.display()));
@@ -96,7 +96,9 @@ pub fn write(
         observer.notice(format!("note: {note}"));
     }
     for (field, count) in &lost {
-        observer.notice(format!("not in the new form: {field} of {count} entries"));
+        observer.notice(format!(
+            "dropped, because the new format has no such field: {field} of {count} entries"
+        ));
     }
     Ok(())
 }
@@ -113,6 +115,6 @@ fn create(path: &Path) -> Result<File, Failed> {
 
 /// A file that is not overwritten.
 pub fn exists(path: &Path) -> Failed {
-    Failed::usage(format!("`{}` exists already", path.display()))
-        .hint("name another file: this one is not overwritten")
+    Failed::usage(format!("`{}` already exists", path.display()))
+        .hint("choose another file name: goodput does not overwrite files")
 }

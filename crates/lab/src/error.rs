@@ -128,8 +128,8 @@ impl Failed {
 pub fn folder_failed(error: &FolderError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
-        FolderError::Occupied(_) => failed.hint("name a new folder with --out"),
-        _ => failed.hint("--out names another folder"),
+        FolderError::Occupied(_) => failed.hint("choose a new folder with --out"),
+        _ => failed.hint("choose another folder with --out"),
     }
 }
 

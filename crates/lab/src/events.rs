@@ -43,7 +43,7 @@ pub trait Observer: Send + Sync {
         let _ = plan;
     }
 
-    /// A run is about to begin: whoever wants to follow it gets its requests as they end.
+    /// A run is about to begin. The sinks returned here get its requests as they end.
     fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
         let _ = run;
         Vec::new()

@@ -48,8 +48,8 @@ fn mark(parts: &Path, fleet: &str) -> PathBuf {
 pub fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
     check(plan, shard)?;
     if plan.measure.until.is_some() {
-        return Err(Failed::usage("each client would end by itself, by what it alone has seen")
-            .hint("--rendezvous HOST:PORT of client 0, who then ends it for all"));
+        return Err(Failed::usage("each rank would stop on its own, judging only its own shard")
+            .hint("add --rendezvous HOST:PORT of rank 0, which then stops all ranks"));
     }
     Ok(ShardFacts { shard, fleet: None, clock: None })
 }
@@ -57,17 +57,17 @@ pub fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
 /// What cannot be sent in parts.
 fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
     if plan.target.url.starts_with("mock") {
-        return Err(Failed::usage("each client would have a simulated engine of its own")
-            .hint("start one with `goodput mock --listen 127.0.0.1:8000` and give its address"));
+        return Err(Failed::usage("each rank would start a mock of its own")
+            .hint("start one mock with `goodput mock --listen 127.0.0.1:8000` and use its address as the target"));
     }
     // Users can be fewer than clients; a client that may have nothing in flight would wait for ever.
     match plan.load.mode.cap().filter(|cap| *cap < shard.count()) {
         None => Ok(()),
         Some(cap) => Err(Failed::usage(format!(
-            "{cap} at once cannot be dealt out to {} clients",
+            "{cap} requests in flight cannot be divided among {} ranks",
             shard.count()
         ))
-        .hint("--max-concurrency takes at least one for each client")),
+        .hint("--max-concurrency must be at least the number of ranks")),
     }
 }
 
@@ -76,7 +76,7 @@ fn resolve(at: &str) -> Result<Vec<SocketAddr>, Failed> {
     let found = at.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     found.map_err(|error| {
         Failed::usage(format!("cannot find `{at}`: {error}"))
-            .hint("--rendezvous takes host:port of client 0")
+            .hint("--rendezvous takes the HOST:PORT of rank 0")
     })
 }
 

@@ -31,12 +31,12 @@ impl FolderCommands {
     ) -> Result<Self, Failed> {
         let shown = folder.display();
         if let Some(other) = typed.iter().find(|flag| !found.contains(flag)) {
-            let has = if found.is_empty() { "nothing to run".to_owned() } else { list(&found) };
+            let has = if found.is_empty() { "no commands".to_owned() } else { list(&found) };
             return Err(Failed::usage(format!(
-                "`{shown}` goes on as it was asked: it has {has}, not {}",
+                "`{shown}` resumes with its own plan: it has {has}, not {}",
                 list(std::slice::from_ref(other))
             ))
-            .hint("without --resume a new one begins"));
+            .hint("start a new one without --resume"));
         }
         let unnamed = found.iter().filter(|flag| !typed.contains(flag)).cloned().collect();
         Ok(Self { folder: folder.to_owned(), found, unnamed, is_allowed })
@@ -57,7 +57,7 @@ impl FolderCommands {
             list(&self.found)
         ))
         .hint(format!(
-            "if you know them, type them again ({}), or add --allow-commands",
+            "if you trust them, give them again ({}) or add --allow-commands",
             list(&self.unnamed)
         )))
     }
@@ -103,7 +103,7 @@ mod tests {
         let other = ("--serve", "vllm serve  {x}".to_owned());
         for allowed in [false, true] {
             let said = commands(&found, std::slice::from_ref(&other), allowed).unwrap_err();
-            assert!(said.contains("goes on as it was asked"), "{said}");
+            assert!(said.contains("resumes with its own plan"), "{said}");
             assert!(commands(&[], std::slice::from_ref(&other), allowed).is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! What happens around the load of a run and is no part of what is measured: a user's own commands,
+//! Actions around the load of a run that are not measured: a user's own commands,
 //! the server's profiler, and traces, which are written once all is over.
 
 mod commands;
@@ -147,7 +147,7 @@ impl<'a> RunHooks<'a> {
                 if let Some(failed) = sent.cut {
                     let again = format!("goodput report {} --traces …", self.names.folder);
                     self.observer.warn(format!(
-                        "traces: {failed}; `{again}` sends all of them, with the same ids"
+                        "traces: {failed}; `{again}` sends all of them again, with the same ids"
                     ));
                 }
             }
@@ -159,16 +159,16 @@ impl<'a> RunHooks<'a> {
     }
 }
 
-/// Why there are no spans.
-const UNTRACED: &str = "no request was traced: the plan was made without --trace-share or --traces";
+/// Why spans are missing.
+const UNTRACED: &str = "no request was traced: the run had neither --trace-share nor --traces";
 
 /// Writes the traces of a saved run, or of every run of a folder of several.
 pub fn export_saved(folder: &Path, to: &str, observer: &dyn Observer) -> Result<(), Failed> {
     let to = Destination::new(to)?;
     let runs = runs(folder);
     if runs.is_empty() {
-        return Err(Failed::usage(format!("there is no run in `{}`", folder.display()))
-            .hint("--traces goes with the folder of a run, or of a verb that measured some"));
+        return Err(Failed::usage(format!("`{}` contains no run", folder.display()))
+            .hint("--traces needs a run folder, or a result with runs in it"));
     }
     let mut all: Option<Sent> = None;
     for run in runs {

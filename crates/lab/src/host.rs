@@ -7,7 +7,7 @@ pub use goodput_clock::time_of_day as timestamp;
 use goodput_engine::TimerMode;
 use goodput_record::{Clocks, Host};
 
-/// How far threads beside the load step back.
+/// The niceness of threads that are not part of the load.
 const NICE: i32 = 10;
 
 /// What this machine is.
@@ -38,7 +38,7 @@ pub fn pacing() -> TimerMode {
     }
 }
 
-/// Lets the workers go first: of a thread that stands beside the load and can wait.
+/// Lets the workers go first: for a thread that runs during the load and can wait.
 pub fn give_way() {
     // No process is named, so it is the calling thread. Without it the thread competes like any
     // other.

@@ -53,7 +53,7 @@ impl Hub {
         let path = if is_of_hub {
             self.file(RepoKind::Model, name, FILE_NAME).map_err(|failed| {
                 failed.or_hint(format!(
-                    "name a tokenizer.json or a folder that holds one, or one of {}",
+                    "name a tokenizer.json, a folder with one, or one of {}",
                     BUILTIN.join(", ")
                 ))
             })?
@@ -64,7 +64,7 @@ impl Hub {
             let failed = Failed::usage(error.to_string());
             if is_of_hub {
                 let cached = path.display();
-                return failed.hint(format!("remove `{cached}`, and it is fetched again"));
+                return failed.hint(format!("remove `{cached}` to download it again"));
             }
             failed.hint(error.hint())
         })
@@ -75,8 +75,10 @@ impl Hub {
         let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(PathBuf::from(name)) };
         let (id, file) = rest.split_once(':').map_or((rest, None), |(id, file)| (id, Some(file)));
         if !is_id(id) {
-            return Err(Failed::usage(format!("`{id}` is not an id of the hub"))
-                .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
+            return Err(Failed::usage(format!(
+                "`{id}` is not a Hugging Face model or data set id"
+            ))
+            .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
         }
         if let Some(file) = file {
             return self.file(RepoKind::Dataset, id, file);
@@ -86,7 +88,7 @@ impl Hub {
             cached.unwrap_or_default().into_iter().filter(|path| is_data(path)).collect();
         match cached.as_slice() {
             [only] => {
-                self.say(&format!("taking {} of the cache", only.display()));
+                self.say(&format!("using {} from the cache", only.display()));
                 Ok(only.clone())
             }
             [] => {
@@ -113,7 +115,9 @@ impl Hub {
         }
         let listing = self.listing(kind, id)?;
         if !listing.files.iter().any(|there| there == file) {
-            return Err(Failed::usage(format!("`{id}` has no file named `{file}` at the hub")));
+            return Err(Failed::usage(format!(
+                "`{id}` has no file named `{file}` on the Hugging Face hub"
+            )));
         }
         self.fetch(kind, id, &listing.commit, file)
     }
@@ -122,16 +126,17 @@ impl Hub {
         let missing = self.missing(id);
         if variable("HF_HUB_OFFLINE").is_some_and(|value| !matches!(value.as_str(), "0" | "")) {
             return Err(Failed::usage(format!(
-                "{missing}, and HF_HUB_OFFLINE forbids to fetch it"
+                "{missing}, and HF_HUB_OFFLINE forbids downloading it"
             )));
         }
-        let path = listing_path(kind, id)
-            .ok_or_else(|| Failed::usage(format!("`{id}` is not an id of the hub")))?;
-        self.say(&format!("{missing}: asking the hub"));
+        let path = listing_path(kind, id).ok_or_else(|| {
+            Failed::usage(format!("`{id}` is not a Hugging Face model or data set id"))
+        })?;
+        self.say(&format!("{missing}: downloading it from the Hugging Face hub"));
         let mut answer = Vec::new();
         get(&path, &mut answer, MOST_LIST).map_err(|error| {
-            Failed::usage(format!("{missing}, and it cannot be fetched: {error}")).hint(
-                "name a file of your own (a tokenizer.json, a data set); $HF_TOKEN opens what is private",
+            Failed::usage(format!("{missing}, and downloading it failed: {error}")).hint(
+                "use a local file (a tokenizer.json, a data set), or set HF_TOKEN for private repositories",
             )
         })?;
         Listing::parse(&answer).map_err(|error| Failed::usage(error.to_string()))
@@ -140,19 +145,21 @@ impl Hub {
     fn missing(&self, id: &str) -> String {
         match &self.cache {
             Some(cache) => format!("`{id}` is not in the hub's cache ({})", cache.root().display()),
-            None => format!("`{id}` is not a file, and there is no cache of the hub"),
+            None => format!("`{id}` is not a file, and there is no Hugging Face cache"),
         }
     }
 
     /// Downloads a file into the cache, whole or not at all.
     fn fetch(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Result<PathBuf, Failed> {
         let cache = self.cache.as_ref().ok_or_else(|| {
-            Failed::usage("there is no place for downloads").hint("set HF_HOME or HOME")
+            Failed::usage("there is no folder for downloads").hint("set HF_HOME or HOME")
         })?;
         let (Some(place), Some(path)) =
             (cache.place(kind, id, commit, file), download_path(kind, id, file))
         else {
-            return Err(Failed::usage(format!("`{file}` is not a file name of the hub")));
+            return Err(Failed::usage(format!(
+                "`{file}` is not a file name of the Hugging Face hub"
+            )));
         };
         let write = |error: io::Error| {
             Failed::usage(format!("cannot write `{}`: {error}", place.display()))
@@ -163,7 +170,7 @@ impl Hub {
         let mut part = place.clone().into_os_string();
         part.push(".part");
         let part = PathBuf::from(part);
-        let mut out = Heard {
+        let mut out = DownloadFile {
             out: File::create(&part).map_err(write)?,
             bytes: 0,
             next: now() + WORD,
@@ -176,11 +183,11 @@ impl Hub {
         let outcome = get(&path, &mut out, most);
         if let Err(error) = outcome {
             let _ = fs::remove_file(&part);
-            return Err(Failed::usage(format!("cannot fetch `{file}` of `{id}`: {error}")));
+            return Err(Failed::usage(format!("cannot download `{file}` of `{id}`: {error}")));
         }
         fs::rename(&part, &place).map_err(write)?;
         cache.write_ref(kind, id, commit).map_err(write)?;
-        self.say(&format!("fetched {} ({} bytes)", place.display(), out.bytes));
+        self.say(&format!("downloaded {} ({} bytes)", place.display(), out.bytes));
         Ok(place)
     }
 
@@ -209,8 +216,8 @@ fn is_data(path: &Path) -> bool {
 fn one_of(id: &str, files: &[&str]) -> Result<String, Failed> {
     match files {
         [only] => Ok((*only).to_owned()),
-        [] => Err(Failed::usage(format!("`{id}` has no file that can be read"))
-            .hint(format!("files that can be read end in {}", DATA.join(", ")))),
+        [] => Err(Failed::usage(format!("`{id}` has no file in a supported format"))
+            .hint(format!("supported file names end in {}", DATA.join(", ")))),
         several => Err(Failed::usage(format!("`{id}` has {} files", several.len())).hint(format!(
             "name one: hf:{id}:FILE, such as {}",
             several.iter().take(5).copied().collect::<Vec<_>>().join(", ")
@@ -232,14 +239,14 @@ fn get(path: &str, to: &mut dyn Write, limit: u64) -> Result<u64, String> {
 }
 
 /// Says every few seconds how much has come.
-struct Heard {
+struct DownloadFile {
     out: File,
     bytes: u64,
     next: Nanos,
     observer: Arc<dyn Observer>,
 }
 
-impl Write for Heard {
+impl Write for DownloadFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.bytes += written as u64;

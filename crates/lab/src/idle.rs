@@ -47,7 +47,7 @@ pub enum IdleSignal {
     Metrics,
     /// Small requests that were as quick as the first one.
     Probe,
-    /// Nobody: why it is not known.
+    /// Not known, with the reason.
     Unknown(String),
 }
 
@@ -57,7 +57,7 @@ impl IdleSignal {
     }
 }
 
-/// Waits until the server has no request left, the user wants to stop, or nobody is there.
+/// Waits until the server has no request left, the user wants to stop, or the server is gone.
 pub fn wait_idle(
     plan: &Plan,
     ready: &Ready,
@@ -67,7 +67,7 @@ pub fn wait_idle(
     let begin = now();
     let wait = Wait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
-        (false, _) => IdleSignal::unknown("it is not to be asked"),
+        (false, _) => IdleSignal::unknown("it must not be queried"),
         (true, false) => wait.by_probes(),
         (true, true) => wait.run(),
     };
@@ -104,7 +104,7 @@ impl Wait<'_> {
         page.unwrap_or(Err(PageError::Late(PAGE_LIMIT)))
     }
 
-    /// One small request: how long it took, or whether nobody takes connections.
+    /// One small request: how long it took, or whether connections are refused.
     fn probe(&self) -> Result<Nanos, bool> {
         let answer = probe(&self.ready.endpoint, &self.ready.dialect);
         match within(self.rest(), || self.is_stopped(), answer) {
@@ -128,7 +128,7 @@ impl Wait<'_> {
             if now() >= self.deadline {
                 let QueueDepth { running, waiting } = last;
                 return IdleSignal::Unknown(format!(
-                    "it says that {running} run and {waiting} wait"
+                    "it reports {running} running and {waiting} waiting"
                 ));
             }
             if now() - moved > STALE {
@@ -154,7 +154,7 @@ impl Wait<'_> {
     /// Until small requests are as quick as the first one was.
     fn by_probes(&self) -> IdleSignal {
         let Some(first) = self.ready.probe else {
-            return IdleSignal::unknown("it has no gauges, and it is not known how quick it is");
+            return IdleSignal::unknown("it has no gauges, and its idle latency is unknown");
         };
         let quick = Nanos((first.0.saturating_mul(2)).max((first + SLACK.into()).0));
         let (mut in_a_row, mut refused) = (0, 0);
@@ -169,13 +169,13 @@ impl Wait<'_> {
                 });
                 let first = first.as_ms();
                 return IdleSignal::Unknown(format!(
-                    "a small request {took}; the first took {first:.0} ms"
+                    "a small request {took}; the first one took {first:.0} ms"
                 ));
             }
             let answer = self.probe();
             refused = if answer == Err(true) { refused + 1 } else { 0 };
             if refused == TRIES {
-                return IdleSignal::unknown("it takes no connections");
+                return IdleSignal::unknown("it refuses connections");
             }
             last = answer.ok();
             if last.is_some_and(|took| took <= quick) {
@@ -254,7 +254,7 @@ mod tests {
         let signals = || false;
         let begin = now();
         let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
-        assert_eq!(soon.by, IdleSignal::unknown("it says that 1 run and 0 wait"));
+        assert_eq!(soon.by, IdleSignal::unknown("it reports 1 running and 0 waiting"));
         let stopped = || true;
         let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
         // Of the page, or of the loop after it: the user is heard.
@@ -267,7 +267,7 @@ mod tests {
         long.join().unwrap();
         plan.target.probe = false;
         let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
-        assert_eq!(silent, IdleSignal::unknown("it is not to be asked"));
+        assert_eq!(silent, IdleSignal::unknown("it must not be queried"));
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         drop(ready.mock.take());
         let limit = Duration::from_mins(1);
         let gone = wait_idle(&plan, &ready, limit, &|| false);
-        assert_eq!(gone.by, IdleSignal::unknown("it takes no connections"));
+        assert_eq!(gone.by, IdleSignal::unknown("it refuses connections"));
         assert!(gone.after_s < 30.0, "{gone:?}");
     }
 }

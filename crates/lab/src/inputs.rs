@@ -1,4 +1,4 @@
-//! What a workload needs beside its plan: a tokenizer and files, gathered before the target is
+//! What a workload needs in addition to its plan: a tokenizer and files, gathered before the target is
 //! asked anything.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::hub::Hub;
 /// Entries of a file that are kept at most, where the plan does not say how many.
 const MOST_ENTRIES: u64 = 100_000;
 
-/// Entries that are kept where nobody knows how many requests there will be.
+/// Entries that are kept where the number of requests is unknown.
 const SOME_ENTRIES: u64 = 10_000;
 
 /// A tokenizer and files.
@@ -79,10 +79,10 @@ fn same_file(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
         goodput_dataset::file_sha256(path).map_err(|error| Failed::usage(error.to_string()))?;
     let file = path.display();
     match planned {
-        Some(planned) if *planned != found => {
-            Err(Failed::usage(format!("`{file}` is not the file of the plan: its hash is {found}"))
-                .hint(format!("the plan was made with {planned}")))
-        }
+        Some(planned) if *planned != found => Err(Failed::usage(format!(
+            "`{file}` is not the file that the plan was made with: its hash is {found}"
+        ))
+        .hint(format!("the plan was made with {planned}"))),
         _ => {
             *planned = Some(found);
             Ok(())

@@ -23,7 +23,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Whoever is needed for this plan; nobody where there is nothing to judge.
+    /// The judge that this plan needs; none where there is nothing to judge.
     pub fn new(
         plan: &Plan,
         workload: &Workload,
@@ -48,7 +48,7 @@ impl Judge {
         Ok(is_needed.then_some(Self { tokenizer, checkers }))
     }
 
-    /// Whoever checks this class; rows with labels of their own have the constraint of their class.
+    /// The checker of this class; rows with labels of their own have the constraint of their class.
     fn checker(&self, class: &str, kind: ConstraintKind) -> Option<&Checker> {
         let mut of_kind = self.checkers.iter().filter(|((_, known), _)| *known == kind);
         self.checkers.get(&(class.to_owned(), kind)).or_else(|| {
@@ -65,7 +65,7 @@ impl Judge {
     ) -> Result<(), Failed> {
         let lost = answers.lost();
         let broken = |error: &dyn std::fmt::Display| {
-            Failed::internal(format!("the answers cannot be judged: {error}"))
+            Failed::internal(format!("cannot check the answers: {error}"))
         };
         let mut log = JudgementLog::create(folder).map_err(|error| broken(&error))?;
         let mut next = now() + WORD;
@@ -84,10 +84,11 @@ impl Judge {
         }
         let unwritten = log.finish();
         if let Some(error) = unwritten.error {
-            observer.warn(format!("the disk refused part of the judgements: {error}"));
+            observer
+                .warn(format!("part of the checks of the answers could not be written: {error}"));
         }
         if lost > 0 {
-            observer.warn(format!("{lost} answers could not be kept for judgement"));
+            observer.warn(format!("{lost} answers were not kept and so not checked"));
         }
         Ok(())
     }

@@ -101,13 +101,13 @@ fn failed(error: &MergeError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
         MergeError::Folder(FolderError::Io { action: "read", .. }) => {
-            failed.hint("`ulimit -n` says how many files may be open: one of each shard is")
+            failed.hint("merging opens one file for each shard; raise the limit with `ulimit -n`")
         }
         MergeError::Folder(_) => {
             failed.hint("make room, or name a folder on another disk with --out")
         }
         MergeError::Twice { .. } => {
-            failed.hint("these are not the shards of one run: name each folder once")
+            failed.hint("these are not the shards of one run; name each folder once")
         }
     }
 }

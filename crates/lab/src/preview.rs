@@ -71,7 +71,7 @@ impl BuiltWorkload {
         WorkloadView { served: self.served, ..view }
     }
 
-    /// Writes so many requests to a new file. The header says what they are.
+    /// Writes this number of requests to a new file. The header says what they are.
     pub fn freeze(&self, file: &Path, seed: u64, requests: u64) -> Result<FrozenHeader, Failed> {
         if file.exists() {
             return Err(exists(file));

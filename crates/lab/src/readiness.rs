@@ -25,7 +25,7 @@ use tokio::time::error::Elapsed;
 
 use crate::Failed;
 use crate::{Event, Observer};
-use refusal::{Field, Refusal, refused_field, unreachable};
+use refusal::{Field, Refusal, TargetNames, described, refused_field, unreachable};
 
 /// A target that is ready to be measured.
 pub struct Ready {
@@ -55,6 +55,9 @@ const PROBE_LIMIT: Duration = Duration::from_mins(1);
 
 /// Most characters of a model's name that a server may give: it stands in every request.
 const MODEL_NAME: usize = 256;
+
+/// Longest time for the list of models behind an error.
+const LIST_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -106,8 +109,8 @@ pub fn wait_unless(
     };
     let ready = async {
         let endpoint = waiter.reach(&settings).await?;
-        let model = match &plan.target.model {
-            Some(model) => model.clone(),
+        let (model, unlisted) = match &plan.target.model {
+            Some(model) => (model.clone(), None),
             None => waiter.discover_model(&endpoint).await?,
         };
         let mut dialect = dialect(plan, &model)?;
@@ -121,8 +124,15 @@ pub fn wait_unless(
                 dialect = self::dialect(plan, &model)?;
                 outcome = waiter.probe(&endpoint, &dialect).await;
             }
-            let answer = outcome.map_err(|refusal| refusal.explain(plan, &model, &waiter.shown))?;
+            let answer = match outcome {
+                Ok(answer) => answer,
+                Err(refusal) => return Err(waiter.explain(refusal, plan, &endpoint, &model).await),
+            };
             (probed, first_token) = (Some(answer.took), answer.first_token);
+        }
+        // Only now: it would distract from an error that has another cause.
+        if let Some(note) = unlisted {
+            waiter.say(&note);
         }
         plan.target.model = Some(model.clone());
         Ok(Ready {
@@ -185,8 +195,8 @@ pub fn settings(plan: &Plan, url: BaseUrl) -> Result<EndpointSettings, Failed> {
     let api_key = std::env::var(&target.api_key_env).ok().filter(|key| !key.is_empty());
     if api_key.is_none() && target.api_key_env != DEFAULT_KEY_ENV {
         let name = &target.api_key_env;
-        return Err(Failed::usage(format!("the environment variable {name} is not set"))
-            .hint(format!("export {name}=…, or leave --api-key-env out")));
+        return Err(Failed::usage(format!("the environment variable `{name}` is not set"))
+            .hint(format!("set {name}, or remove --api-key-env")));
     }
     let cacert = target.cacert.as_ref().map(|path| {
         goodput_files::read(path.as_ref(), goodput_files::MOST_SMALL)
@@ -222,8 +232,8 @@ pub fn dialect(plan: &Plan, model: &str) -> Result<RequestFormat, Failed> {
         let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == structured.kind);
         if kind.is_some_and(|kind| !dialect.can_express(kind)) {
             let kind = &structured.kind;
-            return Err(Failed::usage(format!("this dialect has no way to ask for a {kind}"))
-                .hint("--structured-dialect names another"));
+            return Err(Failed::usage(format!("this API cannot request a {kind}"))
+                .hint("choose another dialect with --structured-dialect"));
         }
     }
     match &plan.target.extra_body {
@@ -256,7 +266,7 @@ impl Waiter<'_> {
         match tokio::time::timeout(word, answer.as_mut()).await {
             Err(_) if self.limit > word => {
                 let seconds = self.limit.as_secs_f64();
-                self.say(&format!("waiting up to {seconds} s for an answer from {}", self.shown));
+                self.say(&format!("waiting up to {seconds} s for {} to answer", self.shown));
                 tokio::time::timeout(self.limit.saturating_sub(word), answer).await
             }
             outcome => outcome,
@@ -278,7 +288,7 @@ impl Waiter<'_> {
                         return Ok(Arc::new(endpoint));
                     }
                     Ok(Err(failure)) => unreachable(&self.shown, &failure),
-                    Err(_) => Failed::target(format!("{} does not take connections", self.shown)),
+                    Err(_) => Failed::target(format!("{} does not accept connections", self.shown)),
                 },
                 Err(EndpointError::Dns { host, error }) => {
                     Failed::target(format!("cannot resolve `{host}`: {error}"))
@@ -296,30 +306,61 @@ impl Waiter<'_> {
         }
     }
 
-    /// The first model that the server lists. Servers without a usable list often take any name.
-    async fn discover_model(&self, endpoint: &Arc<Endpoint>) -> Result<String, Failed> {
+    /// The error behind a refusal. Lists the server's models where the name may be wrong.
+    async fn explain(
+        &self,
+        refusal: Refusal,
+        plan: &Plan,
+        endpoint: &Arc<Endpoint>,
+        model: &str,
+    ) -> Failed {
+        let mut listed = Vec::new();
+        if refusal.may_be_about_model()
+            && let Ok(Ok(models)) = tokio::time::timeout(LIST_LIMIT, list_models(endpoint)).await
+        {
+            listed = models;
+        }
+        let url = endpoint.url().shown();
+        let scheme = if url.starts_with("https:") { "https" } else { "http" };
+        let posted_to = format!("{scheme}://{}{}", endpoint.url().authority(), endpoint.route());
+        let (shown, listed) = (&self.shown, &listed);
+        refusal.explain(plan, &TargetNames { shown, posted_to: &posted_to, model, listed })
+    }
+
+    /// The first model that the server lists, or `default` and a note that says why: servers
+    /// without a usable list often accept any name.
+    async fn discover_model(
+        &self,
+        endpoint: &Arc<Endpoint>,
+    ) -> Result<(String, Option<String>), Failed> {
         const ANY: &str = "default";
         loop {
             let (problem, may_change) = match self.answered(list_models(endpoint)).await {
                 Ok(Ok(models)) => match models.into_iter().next() {
                     // It would be asked for by a name that it does not have.
                     Some(model) if model.contains(REDACTED) => (
-                        "its first model is named like a key, header or query value".to_owned(),
+                        "its first model has the same name as a secret of this run".to_owned(),
                         false,
                     ),
-                    Some(model) => return self.sendable(model),
-                    None => ("it lists no model".to_owned(), false),
+                    Some(model) => return Ok((self.sendable(model)?, None)),
+                    None => ("the list is empty".to_owned(), false),
                 },
                 Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
                 Ok(Err(ProbeError::Refused(failure))) => {
                     let is_starting = matches!(failure.class, ErrorClass::Http(502..=504));
-                    (failure.class.to_string(), is_starting)
+                    let problem = match failure.class {
+                        ErrorClass::BadJson => "not valid JSON".to_owned(),
+                        _ => described(&failure),
+                    };
+                    (problem, is_starting)
                 }
                 Err(_) => ("no answer".to_owned(), true),
             };
             if self.is_over() || !may_change {
-                self.say(&format!("/v1/models is of no use ({problem}): asking for a model named `{ANY}`; --model names another"));
-                return Ok(ANY.to_owned());
+                let note = format!(
+                    "could not list models ({problem}): using the name `{ANY}`; set it with --model"
+                );
+                return Ok((ANY.to_owned(), Some(note)));
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
@@ -333,11 +374,11 @@ impl Waiter<'_> {
         }
         let begin: String = model.chars().take(40).collect();
         Err(Failed::target(format!(
-            "{} lists a model whose name has {length} characters, and {MODEL_NAME} are the most: `{}…`",
+            "{} lists a model whose name has {length} characters (at most {MODEL_NAME} are allowed): `{}…`",
             self.shown,
             goodput_model::plain(&begin)
         ))
-        .hint("--model names the model to ask for"))
+        .hint("name the model with --model"))
     }
 
     /// Sends one small request until it is answered in a way that lets a run begin.
@@ -359,8 +400,8 @@ impl Waiter<'_> {
                     }
                     Some(failure) if self.is_over() => {
                         self.say(&format!(
-                            "the first small request failed ({}: {}); going on",
-                            failure.class, failure.message
+                            "the first small request failed ({}); measuring anyway",
+                            described(failure)
                         ));
                         return Ok(answer);
                     }
@@ -382,7 +423,7 @@ impl Waiter<'_> {
                         class: ErrorClass::Timeout,
                         stage: goodput_model::FailureStage::Headers,
                         message: format!(
-                            "it takes connections, but did not answer one small request in {seconds} s"
+                            "it accepts connections, but did not answer one small request within {seconds} s"
                         ),
                     };
                     if self.is_over() {
@@ -392,10 +433,7 @@ impl Waiter<'_> {
                 }
             };
             if !std::mem::replace(&mut said, true) {
-                self.say(&format!(
-                    "waiting for {}: {}: {}",
-                    self.shown, problem.class, problem.message
-                ));
+                self.say(&format!("waiting for {}: {}", self.shown, described(&problem)));
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
@@ -406,12 +444,12 @@ impl Waiter<'_> {
 fn give_up(plan: &mut Plan, field: Field, waiter: &Waiter) -> bool {
     match field {
         Field::Usage if plan.target.usage => {
-            waiter.say("the server refuses stream_options: token counts come from chunks");
+            waiter.say("the server refuses `stream_options`: counting tokens by chunks instead");
             plan.target.usage = false;
         }
         Field::Exact if plan.workload.output == OutputLength::Exact => {
             waiter.say(
-                "the server refuses min_tokens and ignore_eos: answers may be shorter than planned",
+                "the server refuses `min_tokens` and `ignore_eos`: answers may be shorter than planned",
             );
             plan.workload.output = OutputLength::Limit;
         }
@@ -451,13 +489,15 @@ pub fn reset_cache(plan: &Plan, ready: &Ready) -> Result<(), Failed> {
         let asking = goodput_wire::reset_prefix_cache(&ready.endpoint);
         tokio::time::timeout(PROBE_LIMIT, asking).await
     };
-    let silent = Failed::target(format!("{shown} does not answer when told to forget its cache"));
+    let silent = Failed::target(format!("{shown} did not answer the request to clear its cache"));
     match tokio::task::LocalSet::new().block_on(&runtime, asking).map_err(|_| silent)? {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failed::target(format!(
-            "{shown} knows neither /reset_prefix_cache nor /flush_cache"
+            "{shown} has neither /reset_prefix_cache nor /flush_cache"
         ))
-        .hint("vLLM has it with VLLM_SERVER_DEV_MODE=1; --cache cold needs none")),
+        .hint(
+            "start vLLM with VLLM_SERVER_DEV_MODE=1, or use --cache cold, which needs no endpoint",
+        )),
         Err(failure) => Err(unreachable(shown, &failure)),
     }
 }

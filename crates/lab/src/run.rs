@@ -206,14 +206,14 @@ fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest, observer:
     }
     let gone = format!("`{}` was removed during the run", folder.path().display());
     observer.warn(match folder.restore(plan, manifest) {
-        Ok(()) => format!("{gone}: it is written anew, from the log that is open"),
+        Ok(()) => format!("{gone}: writing it again from the open log"),
         Err(error) => format!(
-            "{gone}, and cannot be written anew: {error}; the figures below are kept nowhere else"
+            "{gone} and cannot be written again: {error}; the figures below are not saved anywhere"
         ),
     });
 }
 
-/// What is looked at beside the load. A client that is led does not end a run by itself, and leaves the
+/// Observers that run during the load. A rank with a coordinator does not end a run by itself, and leaves the
 /// server to the one that leads.
 fn seen_by(plan: &Plan, lab: &Lab) -> Plan {
     let mut plan = plan.clone();
@@ -278,7 +278,7 @@ impl Sending<'_> {
         let canary = plan.measure.canary.then(canary::start).transpose();
         let canary = canary.unwrap_or_else(|error| {
             // A run goes on without its canary.
-            lab.observer.warn(format!("no canary: {error}"));
+            lab.observer.warn(format!("could not start the canary: {error}"));
             None
         });
         let (_server, canary) = canary.unzip();
@@ -350,11 +350,11 @@ fn conclude(
     manifest.workload.notes.extend(sent.notes);
     manifest.workload.ended_early = sent.ended_early;
     if manifest.workload.ended_early {
-        let note = "the workload ended before the run did: there was nothing more to send";
+        let note = "the workload ended before the run: no requests were left to send";
         manifest.workload.notes.push(note.to_owned());
     }
     if let Some(error) = &unwritten.error {
-        observer.warn(format!("the disk refused part of the record: {error}"));
+        observer.warn(format!("part of the request log could not be written: {error}"));
     }
     let frames = unwritten.frames;
     folder.keep_unwritten(unwritten, unwritten_samples);
@@ -369,7 +369,7 @@ fn conclude(
 }
 
 /// Whether the load would have gone on after all sessions of a workload that ends, of which this client
-/// has sent so many requests.
+/// has sent that number of requests.
 fn wants_more(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool {
     let own = shard.of_load(load);
     let warmup = match own.warmup {
@@ -404,11 +404,8 @@ fn check_connections(plan: &Plan, lab: &Lab) -> Result<(), Failed> {
     if wanted.saturating_mul(ends) <= limit.connections() {
         return Ok(());
     }
-    Err(Failed::usage(format!(
-        "{wanted} connections do not fit below the limit of {} open files",
-        limit.0
-    ))
-    .hint("raise it with `ulimit -n`, or ask for fewer at once (--concurrency, --max-concurrency)"))
+    Err(Failed::usage(format!("{wanted} connections exceed the limit of {} open files", limit.0))
+        .hint("raise the limit with `ulimit -n`, or lower --concurrency or --max-concurrency"))
 }
 
 fn manifest(
@@ -479,7 +476,7 @@ pub fn warn_if_late(mock: &MockServer, seen: (u64, u64), observer: &dyn Observer
     let (events, late) = (present.0 - seen.0, present.1 - seen.1);
     if mock.has_delays() && late as f64 > events as f64 * TOO_LATE {
         observer.note(format!(
-            "warning: the simulated engine is behind: {late} of {events} token events left more than 1 ms late"
+            "warning: the mock cannot keep up on this machine: {late} of {events} token events were more than 1 ms late"
         ));
     }
     present

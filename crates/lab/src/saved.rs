@@ -44,9 +44,7 @@ pub fn read_as(
 pub(crate) fn unreadable(error: FolderError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
-        FolderError::Unfinished(_) => {
-            failed.hint("`goodput merge` with the same --out begins it anew")
-        }
+        FolderError::Unfinished(_) => failed.hint("run `goodput merge` again with the same --out"),
         _ => failed.hint("a run folder holds plan.toml, manifest.json and requests.log"),
     }
 }

@@ -82,7 +82,7 @@ impl Planner for RepeatPlanner<'_> {
     fn target_lost(&self) {}
 }
 
-/// Seeds follow each other. Streams of neighbouring seeds are independent: every (seed, domain)
+/// Seeds follow each other. Streams of neighboring seeds are independent: every (seed, domain)
 /// makes a key of its own.
 fn seed(first: u64, number: u32) -> u64 {
     let last = i64::MAX.cast_unsigned();

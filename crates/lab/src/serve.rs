@@ -51,7 +51,7 @@ pub enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Nobody knows: its supervisor is gone.
+    /// Unknown: its supervisor is gone.
     Lost,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Exit {
 
 /// What the supervisor has said so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct SupervisorState {
     group: Option<i32>,
     cannot: Option<String>,
     exit: Option<Exit>,
@@ -86,13 +86,13 @@ struct Heard {
 }
 
 #[derive(Debug, Default)]
-struct Ear {
-    heard: Mutex<Heard>,
+struct SupervisorReader {
+    heard: Mutex<SupervisorState>,
     changed: Condvar,
 }
 
-impl Ear {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+impl SupervisorReader {
+    fn heard(&self) -> MutexGuard<'_, SupervisorState> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ impl Ear {
     }
 
     /// Waits until something has been heard; false if that takes longer.
-    fn wait(&self, limit: Duration, until: impl Fn(&Heard) -> bool) -> bool {
+    fn wait(&self, limit: Duration, until: impl Fn(&SupervisorState) -> bool) -> bool {
         let waiting = self.changed.wait_timeout_while(self.heard(), limit, |heard| !until(heard));
         !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -125,7 +125,7 @@ impl Ear {
 #[derive(Debug)]
 pub struct Server {
     supervisor: Child,
-    ear: Arc<Ear>,
+    ear: Arc<SupervisorReader>,
     started: Nanos,
     log: PathBuf,
     /// What the log held before.
@@ -151,7 +151,7 @@ impl Server {
         let started = now();
         let mut supervisor = spawn(command, log, grace)
             .map_err(|error| Failed::internal(format!("cannot start a supervisor: {error}")))?;
-        let ear = Arc::new(Ear::default());
+        let ear = Arc::new(SupervisorReader::default());
         let words = supervisor.stdout.take();
         let server = Self {
             supervisor,
@@ -168,12 +168,13 @@ impl Server {
             }
         });
         listening.map_err(|error| Failed::internal(error.to_string()))?;
-        let is_told =
-            |heard: &Heard| heard.group.is_some() || heard.cannot.is_some() || heard.is_over;
+        let is_told = |heard: &SupervisorState| {
+            heard.group.is_some() || heard.cannot.is_some() || heard.is_over
+        };
         server.ear.wait(SUPERVISOR_LIMIT, is_told);
         if let Some(why) = &server.ear.heard().cannot {
-            return Err(Failed::usage(format!("the server cannot be started: cannot {why}"))
-                .hint("is it on the PATH? no shell reads the command: sh -c '…' runs one"));
+            return Err(Failed::usage(format!("cannot start the server: cannot {why}"))
+                .hint("check the PATH; the command is not run by a shell, use sh -c '…' for one"));
         }
         Ok(server)
     }
@@ -189,15 +190,15 @@ impl Server {
         heard.exit.or_else(|| heard.is_over.then_some(Exit::Lost))
     }
 
-    /// The error to show if it has ended though nobody told it to.
+    /// The error to show if it has ended without being stopped.
     pub fn crash(&self) -> Option<Failed> {
         let exit = self.exited()?;
         let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
         Some(failed.hint(match exit {
             Exit::Code(0) => {
-                "the command must stay in the foreground until it is stopped".to_owned()
+                "the command must run in the foreground until it is stopped".to_owned()
             }
-            _ => format!("all it said is in {}", self.log.display()),
+            _ => format!("its full output is in {}", self.log.display()),
         }))
     }
 
@@ -210,7 +211,7 @@ impl Server {
     fn last_words(&self) -> String {
         let lines = self.last_lines(LAST_LINES);
         if lines.is_empty() {
-            "; it said nothing".to_owned()
+            "; it printed nothing".to_owned()
         } else {
             format!("; its last lines:\n{}", lines.join("\n"))
         }
@@ -245,7 +246,7 @@ impl Server {
             Some(address) => Err(Failed::target(format!(
                 "the server {exit}, but something still listens at {address}"
             ))
-            .hint("look for what it left behind; it is not in its process group")),
+            .hint("a process that it left behind is outside its process group; stop it")),
         }
     }
 
@@ -258,7 +259,7 @@ impl Server {
         let _ = self.supervisor.wait();
         let exit = self.ear.heard().exit;
         if exit.is_none() {
-            // Its supervisor is dead, and has killed nobody.
+            // Its supervisor is dead, and has killed no process.
             if let Some(group) = self.group().and_then(Pid::from_raw) {
                 let _ = kill_process_group(group, Signal::KILL);
             }

@@ -1,4 +1,4 @@
-//! What is looked at beside the load: the server's pages of metrics, and its GPUs.
+//! Observation of the server during the load: its metrics pages and its GPUs.
 //!
 //! Everything happens on threads of its own, with connections of its own. The load never waits for
 //! them; what they see lies in a bounded buffer until the collector takes it.
@@ -26,7 +26,7 @@ use crate::events::Observer;
 use crate::interrupt::Interrupt;
 use crate::readiness::{self, Ready};
 use gpus::Driver;
-use pages::{Asked, Page, Pages, Told};
+use pages::{Page, PageFacts, PageSettings, Pages};
 
 /// The least and the most time that an answer may take, however often it is asked for.
 const LIMITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
@@ -61,14 +61,14 @@ impl ServerWatch {
         if !pages.is_empty() {
             let interval = plan.observe.interval.into();
             let limit = plan.observe.interval.clamp(LIMITS.0, LIMITS.1);
-            let started = Pages::start(Asked { pages, interval, limit }, looks.clone());
+            let started = Pages::start(PageSettings { pages, interval, limit }, looks.clone());
             match started {
                 Ok((pages, told)) => {
                     this.pages = Some(pages);
                     this.learn(&told, plan);
                     this.say(&told, observer);
                 }
-                Err(error) => observer.warn(format!("no look at the server: {error}")),
+                Err(error) => observer.warn(format!("cannot scrape the server: {error}")),
             }
         }
         this.find_gpus(plan, ready, observer);
@@ -110,7 +110,7 @@ impl ServerWatch {
             self.learn(&told, plan);
         }
         if let Some(lost) = self.looks.lost() {
-            observer.warn(format!("{lost} looks at the server were lost"));
+            observer.warn(format!("{lost} scrapes of the server were lost"));
         }
         self
     }
@@ -120,7 +120,7 @@ impl ServerWatch {
         self.looks.cache_counters()
     }
 
-    fn learn(&mut self, told: &Told, plan: &Plan) {
+    fn learn(&mut self, told: &PageFacts, plan: &Plan) {
         self.facts.metrics.clone_from(&told.metrics);
         if let GpuPlan::Exporters(_) = plan.observe.gpu {
             self.facts.gpu_source = told.exporters.join(", ");
@@ -131,12 +131,12 @@ impl ServerWatch {
     }
 
     /// What went wrong with the first look; each only once in the life of the process.
-    fn say(&self, told: &Told, observer: &dyn Observer) {
+    fn say(&self, told: &PageFacts, observer: &dyn Observer) {
         for line in &told.lines {
             observer.note_once(line);
         }
         if !self.facts.gpu_absent.is_empty() {
-            observer.note_once(&format!("no word of GPUs: {}", self.facts.gpu_absent));
+            observer.note_once(&format!("no GPU data: {}", self.facts.gpu_absent));
         }
     }
 
@@ -148,7 +148,7 @@ impl ServerWatch {
             // The engine inside the process has none.
             GpuPlan::Auto if ready.mock.is_some() => return,
             GpuPlan::Auto if !is_here() => {
-                "the server is on another machine; --gpu names an exporter there"
+                "the server is on another machine; name an exporter there with --gpu"
                     .clone_into(&mut self.facts.gpu_absent);
                 return;
             }
@@ -164,7 +164,7 @@ impl ServerWatch {
             }
             Err(why) => {
                 if plan.observe.gpu != GpuPlan::Auto {
-                    observer.note_once(&format!("warning: no word of GPUs: {why}"));
+                    observer.note_once(&format!("warning: no GPU data: {why}"));
                 }
                 self.facts.gpu_absent = why;
             }
@@ -174,12 +174,12 @@ impl ServerWatch {
     /// Watches the GPUs of an idle server.
     fn watch_idle(&mut self, length: Duration, observer: &dyn Observer, interrupt: &Interrupt) {
         if self.facts.gpu_source.is_empty() {
-            observer.note_once("warning: --gpu-idle is of no use: nobody tells of GPUs");
+            observer.note_once("warning: --gpu-idle is ignored: there is no GPU data");
             return;
         }
         if length > ANNOUNCED {
             let seconds = length.as_secs_f64();
-            observer.note(format!("watching the GPUs of the idle server for {seconds} s"));
+            observer.note(format!("measuring the idle power of the GPUs for {seconds} s"));
         }
         let end = now() + length.into();
         while now() < end && !interrupt.is_interrupted() {
@@ -188,11 +188,10 @@ impl ServerWatch {
         let idle = self.looks.idle();
         self.facts.gpu_idle_w = idle.map(|idle| idle.watts);
         match idle {
-            None => observer.note_once("warning: no GPU told its power while the server was idle"),
+            None => observer.note_once("warning: no GPU reported its power while the server was idle"),
             // The driver is asked anew each time; pages are made every so many seconds.
             Some(idle) if !idle.has_changed && self.driver.is_none() => observer.note_once(
-                "warning: the exporter told the same power all through --gpu-idle: its page may be \
-                 older than the server is idle; watch for longer than it takes to make a new one",
+                "warning: the exporter reported the same power during all of --gpu-idle: its page may be stale; use a time longer than its refresh interval",
             ),
             Some(_) => {}
         }

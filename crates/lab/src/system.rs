@@ -1,4 +1,4 @@
-//! What the server says of itself beside its API: engine, version, limits, how it is spread.
+//! Facts that the server reports outside of its API: engine, version, limits, parallelism.
 
 #[cfg(test)]
 mod tests;
@@ -93,7 +93,7 @@ const OWNERS: [(&str, &str); 6] = [
     ("goodput", "goodput mock"),
 ];
 
-/// What the server says of itself, asked once; nothing where nobody may ask, or where it is the
+/// What the server says of itself, asked once; nothing where it must not be asked, or where it is the
 /// engine inside this process. What fails is simply not known.
 pub fn facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
     ready.facts.get_or_init(|| ask(plan, ready)).clone()

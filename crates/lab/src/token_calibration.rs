@@ -85,7 +85,7 @@ pub fn settle(
 
 /// The user does not want to wait until the load can begin.
 pub fn stopped() -> Failed {
-    Failed::interrupted("stopped before the load: nothing was sent")
+    Failed::interrupted("stopped before the run: no load was sent")
 }
 
 /// Nothing was asked: one word is one token.
@@ -106,12 +106,15 @@ fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> TokenCal
 fn counted_by(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
     let mut count = |text: &str| tokenizer.count(text);
     calibrate(&mut count, usize::MAX).map_err(|error| {
-        Failed::usage(format!("`{}` cannot count our words: {error}", tokenizer.name()))
-            .hint("leave --tokenizer out: the server is asked instead")
+        Failed::usage(format!(
+            "`{}` cannot tokenize the generated prompts: {error}",
+            tokenizer.name()
+        ))
+        .hint("remove --tokenizer: goodput then asks the server for token counts")
     })
 }
 
-/// The server, asked beside the run.
+/// The server, asked outside of the run.
 /// How the target may be asked.
 pub struct Questions<'a> {
     /// Whether it may be asked at all.
@@ -169,7 +172,7 @@ impl<'a> Target<'a> {
                 if now() >= word {
                     self.word.set(None);
                     self.say(&format!(
-                        "asking the server how it counts tokens, for {} s at most (--no-length-check leaves that out)",
+                        "calibrating prompt lengths with the server, for up to {} s (--no-length-check skips this)",
                         LIMIT.as_secs()
                     ));
                 }
@@ -181,7 +184,7 @@ impl<'a> Target<'a> {
             if (self.questions.is_stopped)() {
                 "stopped".to_owned()
             } else if now() >= self.end {
-                format!("not settled within {} s", LIMIT.as_secs())
+                format!("no result within {} s", LIMIT.as_secs())
             } else {
                 format!("no answer within {} s", self.limit.as_secs())
             }
@@ -202,7 +205,7 @@ impl<'a> Target<'a> {
         });
         outcome.unwrap_or_else(|why| {
             self.say(&format!(
-                "prompt lengths are about right only: the server does not tell how it counts ({why}); --tokenizer would"
+                "prompt lengths are approximate: the server does not report its token counts ({why}); use --tokenizer"
             ));
             estimate()
         })
@@ -212,7 +215,7 @@ impl<'a> Target<'a> {
         let mut tokenizing = Tokenizing::new(&self.ready.endpoint, &self.ready.model);
         let mut count = |text: &str| match self.answer(tokenizing.count(text))? {
             Ok(Some(count)) => Ok(count),
-            Ok(None) => Err("there is none".to_owned()),
+            Ok(None) => Err("it has none".to_owned()),
             Err(failure) => Err(format!("{}: {}", failure.class, failure.message)),
         };
         let found = calibrate(&mut count, usize::MAX).map_err(|error| error.to_string())?;
@@ -229,9 +232,9 @@ impl<'a> Target<'a> {
             .map_err(|error: CalibrateError<String>| error.to_string())?;
         if found.overhead > MOST_ADDED {
             let counted = found.overhead.saturating_add(1);
-            return Err(format!("it counts {counted} tokens in a prompt of one word"));
+            return Err(format!("it reports {counted} tokens for a prompt of one word"));
         }
-        self.say(&format!("prompt lengths settled by {asked} small requests"));
+        self.say(&format!("prompt lengths calibrated with {asked} small requests"));
         Ok(calibration(CalibrationSource::Usage, Some(found)))
     }
 
@@ -245,12 +248,13 @@ impl<'a> Target<'a> {
             Ok(tokens) if tokens.saturating_sub(SHOWN) > MOST_ADDED => {
                 found.template_tokens = 0;
                 return self.say(&format!(
-                    "the server counts {tokens} tokens in a prompt of {SHOWN}, which cannot be: what it adds to a prompt is taken as nothing"
+                    "the server reports {tokens} tokens for a prompt of {SHOWN}, which is impossible: assuming that it adds none"
                 ));
             }
             Ok(tokens) => found.template_tokens = tokens.saturating_sub(SHOWN),
             Err(why) => {
-                let line = format!("what the server adds to a prompt is unknown: {why}");
+                let line =
+                    format!("cannot tell how many tokens the server adds to a prompt: {why}");
                 return self.say(&line);
             }
         }
@@ -273,7 +277,7 @@ impl<'a> Target<'a> {
         match (exchange.input_tokens, exchange.failure) {
             (Some(count), _) if count.source == TokenSource::Usage => Ok(count.n),
             (_, Some(failure)) => Err(format!("{}: {}", failure.class, failure.message)),
-            _ => Err("its answers hold no usage".to_owned()),
+            _ => Err("its answers have no `usage`".to_owned()),
         }
     }
 
@@ -306,7 +310,7 @@ mod tests {
         let mut target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
         // Fourteen questions take 700 ms at least.
         target.end = now() + Nanos::from_millis(200);
-        assert_eq!(target.by_usage().unwrap_err(), "not settled within 60 s");
+        assert_eq!(target.by_usage().unwrap_err(), "no result within 60 s");
         let mut found = estimate();
         target.template(&mut found);
         assert_eq!(found, estimate());

@@ -31,7 +31,7 @@ impl TruthLog {
     ) -> Result<(SyncSender<RequestRecord>, Self), Failed> {
         let log = LogWriter::create(path).map_err(|error| {
             let failed = Failed::usage(format!("cannot create {}: {error}", path.display()));
-            failed.hint("--truth takes the name of a new file in a folder that exists")
+            failed.hint("--truth takes a new file in an existing folder")
         })?;
         let (sink, records) = sync_channel(QUEUE);
         let writer = std::thread::Builder::new().name("truth".to_owned());
@@ -63,7 +63,7 @@ fn write(mut log: LogWriter, records: &Receiver<RequestRecord>, observer: &dyn O
             flushed = now();
             if let Some(error) = log.error().filter(|_| !is_told) {
                 is_told = true;
-                observer.warn(format!("the disk refuses the truth log: {error}"));
+                observer.warn(format!("cannot write the truth log: {error}"));
             }
         }
     }

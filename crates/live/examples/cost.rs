@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use goodput_clock::{Timer, now, pin_to};
-use goodput_live::{Answered, Asked, Limits, Proxy, Settings, Upstream, Witness};
+use goodput_live::{Answered, Limits, ObservedRequest, Proxy, Settings, Upstream, Witness};
 use goodput_model::{Api, ConnectionPolicy, Exchange, Http, Nanos};
 use goodput_truth::{Timing, TruthServer, instants};
 use goodput_wire::{Client, Endpoint};
@@ -25,10 +25,10 @@ use goodput_wire::{Client, Endpoint};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-struct Nobody;
+struct NoWitness;
 
-impl Witness for Nobody {
-    fn asked(&self, _: Asked) {}
+impl Witness for NoWitness {
+    fn asked(&self, _: ObservedRequest) {}
     fn answered(&self, _: Answered) {}
 }
 
@@ -68,7 +68,7 @@ fn serve(url: &str) {
         keep_text: false,
         limits: Limits::default(),
     };
-    let proxy = Proxy::start(settings, Arc::new(Nobody)).unwrap();
+    let proxy = Proxy::start(settings, Arc::new(NoWitness)).unwrap();
     println!("http://{}", proxy.address());
     let _ = std::io::stdin().read_line(&mut String::new());
 }
@@ -118,7 +118,7 @@ fn body(tokens: u32) -> Bytes {
     ))
 }
 
-/// So many requests, at a rate or all at once.
+/// A number of requests, at a rate or all at once.
 fn load(url: &str, count: usize, tokens: u32, gap: Nanos) -> Vec<Exchange> {
     let settings = goodput_wire::EndpointSettings {
         url: url.parse().unwrap(),

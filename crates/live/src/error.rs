@@ -37,12 +37,10 @@ impl LiveError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Proxy(error) => Some(error.hint()),
-            Self::Trace { error, .. } if error.kind() == ErrorKind::AlreadyExists => {
-                Some("a trace is never written over, nor into: each file has a salt of its own")
-            }
-            Self::Trace { .. } => {
-                Some("--output takes the name of a new file in a folder that exists")
-            }
+            Self::Trace { error, .. } if error.kind() == ErrorKind::AlreadyExists => Some(
+                "choose another file: goodput never overwrites or appends to a trace, because each file has its own salt",
+            ),
+            Self::Trace { .. } => Some("--output takes a new file in an existing folder"),
             Self::Folder(_) | Self::Thread(_) | Self::Broken(_) => None,
         }
     }

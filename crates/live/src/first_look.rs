@@ -38,7 +38,7 @@ pub fn first_look(upstream: &Upstream) -> Result<Option<String>, ProxyError> {
         // Whatever it says, it is there.
         Ok(Ok(_) | Err(ProbeError::Refused(_))) => None,
         Ok(Err(ProbeError::Unreachable(failure))) => Some(failure.message),
-        Err(_) => Some(format!("nothing came within {} s", FIRST_LOOK.as_secs())),
+        Err(_) => Some(format!("no answer within {} s", FIRST_LOOK.as_secs())),
     })
 }
 

@@ -23,8 +23,8 @@ pub use error::LiveError;
 pub use first_look::{first_look, is_loop};
 pub use observer::{Command, LiveObserver, Silent};
 pub use proxy::{
-    Answered, Asked, Backend, ConnectionLimit, Drained, Ending, HEALTH, Limits, Proxy, ProxyError,
-    Question, Settings, Tally, TlsFiles, Upstream, Witness, api_of,
+    Answered, Backend, ConnectionLimit, Drained, Ending, HEALTH, Limits, ObservedRequest, Proxy,
+    ProxyError, Question, Settings, Tally, TlsFiles, Upstream, Witness, api_of,
 };
 pub use recording::{RecordOptions, Recorded, Recording};
 pub use session::{EndReason, SessionEnd};

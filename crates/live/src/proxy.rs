@@ -43,4 +43,4 @@ pub use server::{Drained, Proxy, ProxyError};
 pub use settings::{Limits, Settings, TlsFiles, Upstream};
 pub use tally::{Count, Tally};
 pub(crate) use upstream::Plan;
-pub use witness::{Answered, Asked, Ending, Witness};
+pub use witness::{Answered, Ending, ObservedRequest, Witness};

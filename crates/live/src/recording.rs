@@ -52,7 +52,7 @@ pub struct RecordOptions {
     pub drain: Duration,
 }
 
-/// What has passed and what was written of it, for whoever looks.
+/// Counts of requests seen and rows written.
 #[derive(Debug, Clone)]
 pub struct RecordFigures {
     /// When it began.
@@ -145,7 +145,7 @@ impl Recording {
         let end = session::pass(proxy, &mut recorder, commands);
         orders.end.store(true, Ordering::Relaxed);
         let written = recorder.writing.take().and_then(|writing| writing.join().ok());
-        let written = written.ok_or(LiveError::Broken("the writer of the trace broke"))?;
+        let written = written.ok_or(LiveError::Broken("the trace writer failed"))?;
         Ok(Recorded { written, took: now() - begin, end })
     }
 }
@@ -173,7 +173,7 @@ impl TrafficRecorder {
         if is_gone && !std::mem::replace(&mut self.is_mute, true) {
             self.counts.is_refused.store(true, Ordering::Relaxed);
             self.observer.warn(
-                "error: the writer of the trace broke: nothing more is recorded; traffic passes on",
+                "error: the trace writer failed: recording has stopped; traffic is still forwarded",
             );
         }
     }
@@ -185,7 +185,8 @@ impl TrafficRecorder {
         }
         let is_over = self.counts.is_over.load(Ordering::Relaxed);
         if is_over && self.keep_passing && !std::mem::replace(&mut self.is_told, true) {
-            self.observer.warn("the limit is reached: nothing more is recorded; traffic passes on");
+            self.observer
+                .warn("the limit is reached: recording has stopped; traffic is still forwarded");
         }
         is_over && !self.keep_passing
     }
@@ -207,7 +208,7 @@ impl Session for TrafficRecorder {
         let in_flight = proxy.tally().in_flight.get();
         if in_flight > 0 {
             self.observer.note(&format!(
-                "stopping: waiting for {in_flight} answers (again to stop at once)"
+                "stopping: waiting for {in_flight} answers (press Ctrl-C again to stop now)"
             ));
         }
         let limit = self.drain;

@@ -126,11 +126,11 @@ impl Shadow {
     pub fn run(self, commands: &Receiver<Command>) -> Result<ShadowResult, LiveError> {
         let Self { proxy, collecting, is_over, mut traffic } = self;
         let end = session::pass(proxy, &mut traffic, commands);
-        // What is still under way with the candidate ends here.
+        // Requests in flight to the candidate end here.
         traffic.mirror.drain(Duration::ZERO);
         traffic.observer.passed();
         is_over.store(true, Ordering::Relaxed);
-        let store = collecting.join().map_err(|_| LiveError::Broken("the collector broke"))?;
+        let store = collecting.join().map_err(|_| LiveError::Broken("the collector failed"))?;
         let has_end = traffic.end.is_some() || traffic.pairs.is_some();
         let state = match end.reason {
             // Without an end of its own a command is how it ends.
@@ -167,8 +167,9 @@ impl Session for ShadowTraffic {
     }
 
     fn drain(&mut self, proxy: Proxy) -> io::Result<JoinHandle<Drained>> {
-        self.observer
-            .note("draining: no new requests; waiting for answers (again to stop at once)");
+        self.observer.note(
+            "draining: no new requests; waiting for answers (press Ctrl-C again to stop now)",
+        );
         let (mirror, limit) = (Arc::clone(&self.mirror), self.drain);
         let thread = || std::thread::Builder::new().name("drain".to_owned());
         let drain = move || {

@@ -30,7 +30,7 @@ fn written(row: &TraceRow) -> String {
     String::from_utf8(writer.into_inner()).unwrap()
 }
 
-/// A row is read back, or left out for a reason that is no fault.
+/// A row is read back, or left out for a reason that is not an error.
 fn is_readable(text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");

@@ -67,7 +67,7 @@ pub fn download_path(kind: RepoKind, id: &str, file: &str) -> Option<String> {
     (is_id(id) && is_file(file)).then(|| format!("{prefix}/{id}/resolve/main/{}", encoded(file)))
 }
 
-/// Path of the [`Listing`] of a repository at the hub; `None` if this is not an ID.
+/// Path of the [`Listing`] of a repository at the hub; `None` if this is not an an ID.
 pub fn listing_path(kind: RepoKind, id: &str) -> Option<String> {
     is_id(id).then(|| format!("/api/{}/{id}", kind.name()))
 }

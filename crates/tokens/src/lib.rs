@@ -56,7 +56,7 @@ pub enum TokenizerError {
         why: String,
     },
     /// The file is too large for a tokenizer.
-    #[error("{}: more than {} MiB, too large for a tokenizer", path.display(), MAX_FILE_BYTES >> 20)]
+    #[error("{}: larger than {} MiB, the limit for a tokenizer", path.display(), MAX_FILE_BYTES >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum TokenizerError {
     },
     /// A vocabulary whose name does not say how text is split.
     #[error(
-        "{}: the name of a .tiktoken file must say how text is split (cl100k, o200k, p50k or r50k)",
+        "{}: the name of a .tiktoken file must contain the split pattern (cl100k, o200k, p50k or r50k)",
         path.display()
     )]
     UnknownSplit {
@@ -89,7 +89,7 @@ pub enum TokenizerError {
         why: String,
     },
     /// An estimate knows counts, and no ids.
-    #[error("tokenizer {APPROXIMATE} has no ids: it only estimates counts")]
+    #[error("tokenizer {APPROXIMATE} only estimates counts and has no ids")]
     NoIds,
 }
 
@@ -98,14 +98,13 @@ impl TokenizerError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => {
-                "name a tokenizer.json, a folder that holds one, a .tiktoken file, or a built-in \
-                 tokenizer: cl100k_base, o200k_base, p50k_base, r50k_base, approximate"
+                "name a tokenizer.json, a folder with one, a .tiktoken file, or a built-in tokenizer: cl100k_base, o200k_base, p50k_base, r50k_base, approximate"
             }
             Self::TooLarge { .. } | Self::Malformed { .. } => {
-                "use the tokenizer.json of the model's repository, downloaded whole"
+                "download the complete tokenizer.json from the model's repository"
             }
             Self::UnknownSplit { .. } => {
-                "rename it after the split that it was made for, as in cl100k_base.tiktoken"
+                "rename the file after its split pattern, as in cl100k_base.tiktoken"
             }
             Self::Text { .. } | Self::NoIds => "use another tokenizer, such as o200k_base",
         }

@@ -151,7 +151,7 @@ fn wrong_files_are_refused_by_line() {
     assert!(ranks(b"AA== 0\nAA== 1\n").contains("line 2: not a tokenizer: a token for the second"));
     assert!(ranks(b"AA== 4294967295\n").contains("out of range"));
     assert!(ranks(b" 1\n").contains("an empty token"));
-    assert!(ranks(b"\xff\xfe 1\n").contains("bytes that are not text"));
+    assert!(ranks(b"\xff\xfe 1\n").contains("bytes that are not valid UTF-8"));
     let missing = Tokenizer::from_file(&folder.path().join("no")).unwrap_err();
     assert!(matches!(missing, TokenizerError::Unreadable { .. }));
     assert!(matches!(

@@ -80,13 +80,13 @@ fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
     }
     // Every text can be spelt in bytes only if each of them is a token.
     match (0..=u8::MAX).find(|&byte| !ranks.contains_key([byte].as_slice())) {
-        Some(byte) => Err((lines.max(1), format!("no token for the byte 0x{byte:02x} up to here"))),
+        Some(byte) => Err((lines.max(1), format!("no token for the byte 0x{byte:02x}"))),
         None => Ok(ranks),
     }
 }
 
 fn pair(line: &[u8]) -> Result<(Vec<u8>, u32), &'static str> {
-    let text = std::str::from_utf8(line).map_err(|_| "bytes that are not text")?;
+    let text = std::str::from_utf8(line).map_err(|_| "bytes that are not valid UTF-8")?;
     let (token, rank) = text.split_once(' ').ok_or("no rank")?;
     let token = STANDARD.decode(token).map_err(|_| "invalid base64")?;
     let rank = rank.trim().parse::<u32>().map_err(|_| "no rank")?;

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     const PROSE: &str = "The harbour master counted 1,204 crates, signed the list (twice!) and went \
-                         home; nobody had asked him why the crane\u{2019}s lamp was still burning. ";
+                         home; no one had asked him why the crane\u{2019}s lamp was still burning. ";
 
     fn tokenizer(name: &str) -> Tokenizer {
         Tokenizer::builtin(name).unwrap()

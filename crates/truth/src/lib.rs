@@ -4,7 +4,7 @@
 //! token is the instant of its own write ([`instants`] reads them back), so a client on the same
 //! machine can compare its stamps token by token; and the server keeps a [`Report`] of what
 //! really happened. It is one thread on raw epoll, shares no code with the client, and does
-//! nothing while no answer is under way.
+//! nothing while no answer is in flight.
 
 mod numbers;
 mod poller;

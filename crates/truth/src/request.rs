@@ -30,14 +30,14 @@ pub(crate) enum Progress {
 pub(crate) struct Request {
     /// Bytes of it.
     pub(crate) length: usize,
-    pub(crate) asked: Asked,
+    pub(crate) asked: Route,
     /// The connection ends with its answer.
     pub(crate) closes: bool,
 }
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Route {
     Stream { tokens: u32, usage: bool },
     Models,
     Health,
@@ -57,10 +57,10 @@ pub(crate) fn progress(received: &[u8]) -> Progress {
     }
     let Some(body) = received.get(end + 4..length) else { return Progress::Needs(length) };
     let asked = match (head.method, head.path) {
-        (b"POST", _) => Asked::Stream { tokens: tokens(body), usage: wants_usage(body) },
-        (b"GET", b"/v1/models") => Asked::Models,
-        (b"GET", b"/health") => Asked::Health,
-        _ => Asked::Unknown,
+        (b"POST", _) => Route::Stream { tokens: tokens(body), usage: wants_usage(body) },
+        (b"GET", b"/v1/models") => Route::Models,
+        (b"GET", b"/health") => Route::Health,
+        _ => Route::Unknown,
     };
     Progress::Whole(Request { length, asked, closes: head.closes })
 }
@@ -133,7 +133,7 @@ mod tests {
         format!("POST /x HTTP/1.1\r\n{headers}Content-LENGTH:{length}\r\n\r\n{body}").into_bytes()
     }
 
-    fn asked(body: &str) -> Asked {
+    fn asked(body: &str) -> Route {
         match progress(&post("Host: x\r\n", body)) {
             Progress::Whole(request) => request.asked,
             other => panic!("{other:?}"),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_length_of_an_answer_is_what_was_asked() {
-        let stream = |tokens, usage| Asked::Stream { tokens, usage };
+        let stream = |tokens, usage| Route::Stream { tokens, usage };
         assert_eq!(asked(r#"{"max_tokens":7}"#), stream(7, false));
         assert_eq!(asked(r#"{"max_tokens" : 7, "x": 1}"#), stream(7, false));
         assert_eq!(asked(r#"{"max_completion_tokens": 9}"#), stream(9, false));
@@ -182,6 +182,6 @@ mod tests {
         }
         let close = progress(b"GET /health HTTP/1.1\r\nConnection: Close\r\n\r\n");
         let Progress::Whole(request) = close else { panic!() };
-        assert_eq!((request.asked, request.closes), (Asked::Health, true));
+        assert_eq!((request.asked, request.closes), (Route::Health, true));
     }
 }

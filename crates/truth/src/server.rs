@@ -13,7 +13,7 @@ use rustix::net::SocketFlags;
 use crate::Timing;
 use crate::numbers::{Report, Truth};
 use crate::poller::{Poller, Ready};
-use crate::request::{Asked, HEAD_LIMIT, Progress, progress};
+use crate::request::{HEAD_LIMIT, Progress, Route, progress};
 use crate::template::{self, HEAD, Token};
 
 const LISTENER: u64 = 0;
@@ -224,7 +224,7 @@ impl Server {
                 return Err(ErrorKind::ConnectionAborted.into());
             }
             let Some(asked) = connection.next_request()? else { return Ok(()) };
-            if let Asked::Stream { tokens, usage } = asked {
+            if let Route::Stream { tokens, usage } = asked {
                 let arrived = connection.arrived;
                 let due = arrived + self.timing.ttft;
                 connection.answer =
@@ -294,7 +294,7 @@ impl Connection {
             Ok(n) => {
                 self.arrived = now();
                 self.received.extend_from_slice(&input[..n]);
-                // Whoever sends more while being answered is no client of ours.
+                // Our clients do not send more while they are being answered.
                 let is_flood = self.answer.is_some() && self.received.len() > HEAD_LIMIT;
                 if is_flood { Err(ErrorKind::InvalidData.into()) } else { Ok(()) }
             }
@@ -304,7 +304,7 @@ impl Connection {
     }
 
     /// Takes the next request, if it is all there, and sends the beginning of its answer.
-    fn next_request(&mut self) -> io::Result<Option<Asked>> {
+    fn next_request(&mut self) -> io::Result<Option<Route>> {
         if self.received.is_empty() || self.received.len() < self.needs {
             return Ok(None);
         }
@@ -324,10 +324,10 @@ impl Connection {
         self.needs = 0;
         self.closes = request.closes;
         match request.asked {
-            Asked::Stream { .. } => self.send(HEAD)?,
-            Asked::Models => self.send(&template::page("200 OK", MODELS))?,
-            Asked::Health => self.send(&template::page("200 OK", "{}"))?,
-            Asked::Unknown => self.send(&template::page("404 Not Found", "{}"))?,
+            Route::Stream { .. } => self.send(HEAD)?,
+            Route::Models => self.send(&template::page("200 OK", MODELS))?,
+            Route::Health => self.send(&template::page("200 OK", "{}"))?,
+            Route::Unknown => self.send(&template::page("404 Not Found", "{}"))?,
         }
         Ok(Some(request.asked))
     }

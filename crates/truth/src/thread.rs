@@ -40,9 +40,9 @@ impl TruthServer {
         self.address
     }
 
-    /// Stops it; answers under way are cut.
+    /// Stops it; answers in flight are cut.
     pub fn stop(mut self) -> io::Result<Report> {
-        self.end().unwrap_or_else(|| Err(io::Error::other("the truth server was not running")))
+        self.end().unwrap_or_else(|| Err(io::Error::other("the truth server is not running")))
     }
 
     fn end(&mut self) -> Option<io::Result<Report>> {
@@ -57,7 +57,7 @@ impl TruthServer {
 
 impl Drop for TruthServer {
     fn drop(&mut self) {
-        // Nobody is left to hear of an error.
+        // An error could not be reported any more.
         let _ = self.end();
     }
 }

@@ -191,7 +191,7 @@ fn a_stop_is_prompt() {
         let mut stream = connect(&server);
         if is_busy {
             stream.write_all(request("{}").as_bytes()).unwrap();
-            // The head says that the answer is under way.
+            // The head shows that the answer has begun.
             stream.read_exact(&mut [0; 20]).unwrap();
         }
         assert_eq!(server.stop().unwrap().events, 0);

@@ -13,11 +13,11 @@ pub(super) enum Client {
 /// A load on the truth server.
 #[derive(Clone, Copy)]
 pub(super) enum Load {
-    /// So many users.
+    /// A number of users.
     Closed(u32),
-    /// So many requests per second, as a Poisson process.
+    /// Requests per second, as a Poisson process.
     Open(u32),
-    /// So many requests at once.
+    /// A number of requests at once.
     Burst(u32),
 }
 
@@ -54,7 +54,7 @@ impl Client {
         let ran = bench.run(&self.command(bench, &server, run))?;
         let truth = server.stop()?;
         let said = serde_json::from_str(&ran.stdout)
-            .map_err(|error| format!("{} said no JSON: {error}", self.name()))?;
+            .map_err(|error| format!("{} did not print JSON: {error}", self.name()))?;
         Ok(Outcome { client: self, said, truth, cpu_s: ran.cpu_s })
     }
 

@@ -33,8 +33,7 @@ impl Machine {
 
     pub(super) fn head(&self, command: &str, place: &str) -> String {
         format!(
-            "# Benchmark of {}\n\n{}, {} CPUs, Linux {}\n\n`{}`; {place}. Latencies in ms unless \
-             said otherwise, as the client said / as they were.\n\n",
+            "# Benchmark of {}\n\n{}, {} CPUs, Linux {}\n\n`{}`; {place}. Latencies in ms unless noted, as reported by the client / as they were.\n\n",
             self.date,
             self.cpu,
             self.cpus,

@@ -27,9 +27,8 @@ enum Promise {
 /// Events per second, their lateness and the CPU they cost, from one stream to ten thousand.
 pub(super) fn mock(bench: &Bench) -> Result<Table, String> {
     let mut table = Table::new(
-        "The simulated engine",
-        "`goodput mock` with fixed delays against the floor client, 500 tokens per answer; lateness: \
-         from the model's instant to the write",
+        "The mock",
+        "`goodput mock` with fixed delays against the floor client, 500 tokens per answer; lateness: from the scheduled instant of a token to its write",
         &["streams", "ITL ms", "events/s", "within 100 µs", "over 1 ms", "CPU µs/event"],
     );
     for (streams, itl_ms, promise) in ROWS {

@@ -9,7 +9,7 @@ use super::clients::{Client, Load, Run};
 use super::process::{Bench, Server, at};
 use super::table::{Budgets, Table, number};
 
-/// A tool, and how it runs so many requests on so many streams.
+/// A tool, and how it runs a number of requests on a number of streams.
 type Peer = (&'static str, fn(&Job<'_>) -> String);
 
 /// What a peer has to do.
@@ -26,7 +26,7 @@ struct Job<'a> {
 const PEERS: [Peer; 4] =
     [("vllm-bench", vllm_bench), ("oha", oha), ("aiperf", aiperf), ("guidellm", guidellm)];
 
-/// CPU per event beside goodput's. A second, shorter run takes the start of a peer out of its
+/// CPU per event next to goodput's. A second, shorter run takes the start of a peer out of its
 /// number; goodput's own start stays in.
 pub(super) fn peers(bench: &Bench) -> Result<Table, String> {
     let mut table = Table::new(

@@ -28,7 +28,7 @@ pub(super) enum Core {
 }
 
 /// What a client left.
-pub(super) struct Ran {
+pub(super) struct ClientOutput {
     pub(super) stdout: String,
     /// User and system time of it and its children.
     pub(super) cpu_s: f64,
@@ -59,7 +59,7 @@ impl Bench {
     }
 
     /// Runs a client to its end.
-    pub(super) fn run(&self, client: &[String]) -> Result<Ran, String> {
+    pub(super) fn run(&self, client: &[String]) -> Result<ClientOutput, String> {
         let script = "ulimit -n \"$(ulimit -Hn)\"; TIMEFORMAT='%U %S'; time \"$@\"";
         let output = self
             .shell(Core::Client, script, client)
@@ -71,7 +71,7 @@ impl Bench {
         }
         let times = said.lines().last().unwrap_or_default().split_whitespace();
         let cpu_s = times.filter_map(|word| word.parse::<f64>().ok()).sum();
-        Ok(Ran { stdout: String::from_utf8_lossy(&output.stdout).into_owned(), cpu_s })
+        Ok(ClientOutput { stdout: String::from_utf8_lossy(&output.stdout).into_owned(), cpu_s })
     }
 
     /// Runs a client to its end and says the most memory it had, in KiB.
@@ -193,7 +193,7 @@ impl Server {
         let mut report = String::new();
         self.out.read_line(&mut report).map_err(|error| error.to_string())?;
         self.child.wait().map_err(|error| error.to_string())?;
-        serde_json::from_str(&report).map_err(|error| format!("the truth server said: {error}"))
+        serde_json::from_str(&report).map_err(|error| format!("the truth server failed: {error}"))
     }
 }
 

@@ -81,7 +81,7 @@ impl Budgets {
     /// Judges nothing if the yardstick itself failed: some token was written this late.
     #[must_use]
     pub(super) fn unless_stalled(mut self, lateness_ms: f64) -> Self {
-        /// A thousand tokens due at once take tens of milliseconds; more than this is no load.
+        /// A thousand tokens due at once take tens of milliseconds; more than this is not load.
         const STALL_MS: f64 = 200.0;
         self.stall_ms = (lateness_ms > STALL_MS).then_some(lateness_ms);
         self
@@ -94,7 +94,7 @@ impl Budgets {
 
     fn verdict(&self) -> String {
         if let Some(stall) = self.stall_ms {
-            return format!("not judged: the server stood still for {stall:.0} ms");
+            return format!("not checked: the server stalled for {stall:.0} ms");
         }
         let missed: Vec<&str> = self
             .each
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(Budgets::none().verdict(), "–");
         let late = |ms| Budgets::none().at_most("a", 1.0, 2.0, "").unless_stalled(ms).verdict();
         assert_eq!(late(70.0), "met");
-        assert_eq!(late(2645.4), "not judged: the server stood still for 2645 ms");
+        assert_eq!(late(2645.4), "not checked: the server stalled for 2645 ms");
     }
 
     #[test]

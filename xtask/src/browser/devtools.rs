@@ -58,7 +58,7 @@ impl Browser {
         let mut command = Command::new("sh");
         command.args(["-c", REMAP]).arg(program).args(FLAGS);
         command.arg(format!("--user-data-dir={}", profile.display()));
-        // What it keeps beside the profile: nothing may stay in somebody's home.
+        // Files outside of its profile: nothing may stay in the user's home.
         command.env("HOME", profile).env("XDG_CONFIG_HOME", profile).env("XDG_CACHE_HOME", profile);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = piped.spawn().map_err(|error| format!("cannot run sh: {error}"))?;
@@ -125,17 +125,17 @@ impl Browser {
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        let to = self.to.as_mut().ok_or("the browser takes no commands")?;
+        let to = self.to.as_mut().ok_or("the browser does not accept commands")?;
         let sent = to.write_all(&bytes).and_then(|()| to.flush());
-        sent.map_err(|error| format!("the browser takes no commands: {error}"))?;
+        sent.map_err(|error| format!("the browser does not accept commands: {error}"))?;
         Ok(self.sent)
     }
 
     fn next(&mut self, why: &str) -> Result<Value, String> {
         let next = self.from.recv_timeout(PATIENCE);
-        let next =
-            next.map_err(|_| format!("the browser ended, or said nothing for a minute, at {why}"))?;
-        // A dialog holds up everything else until somebody answers; that there was one is kept.
+        let next = next
+            .map_err(|_| format!("the browser ended, or did not answer for a minute, at {why}"))?;
+        // A dialog blocks the page until it is answered; its appearance is recorded.
         if next["method"] == "Page.javascriptDialogOpening" {
             let tab = Tab(next["sessionId"].as_str().unwrap_or_default().to_owned());
             self.send(Some(&tab), "Page.handleJavaScriptDialog", &json!({"accept": true}))?;
@@ -168,7 +168,7 @@ impl Browser {
         let answer = self.tell(tab, "Runtime.evaluate", &parameters)?;
         match answer.get("exceptionDetails") {
             Some(thrown) => {
-                Err(format!("looking at it fails: {}", thrown["exception"]["description"]))
+                Err(format!("the page cannot be inspected: {}", thrown["exception"]["description"]))
             }
             None => Ok(answer["result"]["value"].clone()),
         }

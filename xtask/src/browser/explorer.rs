@@ -44,7 +44,9 @@ pub(super) fn check(browser: &mut Browser, made: &Made) -> Result<(), String> {
     // Otherwise a page that never changes would pass.
     if !(none.requests < half.requests && half.requests < all.requests) {
         let [none, half, all] = [none, half, all].map(|good| good.requests);
-        return Err(format!("limits do not part the requests: {none}, {half} and {all} are good"));
+        return Err(format!(
+            "the limits do not separate the requests: {none}, {half} and {all} are good"
+        ));
     }
     quiet(browser, &tab, &file)
 }
@@ -163,10 +165,10 @@ fn shown(browser: &mut Browser, tab: &Tab) -> Result<Shown, String> {
 /// `250 ms`, `1.5 s`.
 fn milliseconds(text: &str) -> Result<f64, String> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no limit"))?;
+    let number: f64 = number.parse().map_err(|_| format!("`{text}` is not a limit"))?;
     match unit {
         "ms" => Ok(number),
         "s" => Ok(number * 1000.0),
-        _ => Err(format!("`{text}` is no limit")),
+        _ => Err(format!("`{text}` is not a limit")),
     }
 }

@@ -119,7 +119,7 @@ fn charts(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
             wrong.push(format!("the chart {name} is empty ({drawn} marks, {height} px high)"));
         }
         if !has_words {
-            wrong.push(format!("the chart {name} has no words for who cannot see it"));
+            wrong.push(format!("the chart {name} has no text for screen readers"));
         }
     }
     for (name, points) in expected {
@@ -291,22 +291,22 @@ fn picture(browser: &mut Browser, tab: &Tab, width: u32) -> Result<f64, String> 
             const paper = canvas.getContext('2d');
             paper.drawImage(image, 0, 0);
             const bytes = paper.getImageData(0, 0, image.width, image.height).data;
-            const colours = new Set();
+            const colors = new Set();
             let sum = 0;
             for (let i = 0; i < bytes.length; i += 4) {{
                 sum += bytes[i] * 0.2126 + bytes[i + 1] * 0.7152 + bytes[i + 2] * 0.0722;
-                colours.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
+                colors.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
             }}
-            return [image.width, colours.size, sum / 255 / (bytes.length / 4)];
+            return [image.width, colors.size, sum / 255 / (bytes.length / 4)];
         }})()"
     );
     let desk = browser.open()?;
     let found = browser.look(&desk, &script)?;
-    let (wide, colours, brightness): (u32, u32, f64) =
+    let (wide, colors, brightness): (u32, u32, f64) =
         serde_json::from_value(found).map_err(|error| error.to_string())?;
     // Letters alone have more shades than that.
-    if wide != width || colours < 16 {
-        return Err(format!("the picture is {wide} px wide and has {colours} colours"));
+    if wide != width || colors < 16 {
+        return Err(format!("the picture is {wide} px wide and has {colors} colors"));
     }
     Ok(brightness)
 }

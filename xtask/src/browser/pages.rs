@@ -79,7 +79,7 @@ impl Maker<'_> {
         // What this machine's owner has calibrated is not part of a test.
         command.env("XDG_STATE_HOME", self.folder.path("."));
         let output = command.output().map_err(|error| format!("cannot run goodput: {error}"))?;
-        // Requests that failed, an SLO that was missed and a client that was late are no failure here.
+        // Requests that failed, an SLO that was missed and a client that was late do not fail this check.
         match output.status.code() {
             Some(0 | 3..=5) => Ok(output),
             code => {

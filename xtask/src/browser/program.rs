@@ -18,8 +18,7 @@ pub(super) fn find() -> Result<PathBuf, String> {
         let _ = apt_get(&["update", "-q"]) && apt_get(&install);
     }
     found().ok_or_else(|| {
-        "there is no chromium, and `apt-get install chromium` did not get it (as root it may)"
-            .to_owned()
+        "chromium is missing, and `apt-get install chromium` failed (try as root)".to_owned()
     })
 }
 

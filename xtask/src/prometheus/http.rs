@@ -38,7 +38,7 @@ fn exchange(address: &str, request: &str) -> Result<String, String> {
 }
 
 fn body(answer: &str) -> Result<String, String> {
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer has no end of headers")?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer's headers have no end")?;
     let status = head.split(' ').nth(1).unwrap_or_default();
     if status == "200" { Ok(body.to_owned()) } else { Err(format!("{head}\n{body}")) }
 }

@@ -17,7 +17,7 @@ const DASHBOARD: &str = include_str!("../../../integrations/grafana-goodput.json
 /// Where the configuration looks.
 const CONFIGURED: &str = "127.0.0.1:9400";
 
-/// Asked of the run in an open loop: there are no users on its page.
+/// Absent in an open loop, whose page has no users.
 const NOT_THERE: &str = "goodput_users";
 
 /// Requests per second.
@@ -34,7 +34,7 @@ pub(super) fn check(tools: &Tools, goodput: &Path) -> Result<(), String> {
     let scratch = Scratch::new()?;
     let run = start(goodput, &target, &scratch)?;
     if run.address() != format!("{target}/metrics") {
-        return Err(format!("the run shows itself at {}", run.address()));
+        return Err(format!("the run serves its page at {}", run.address()));
     }
     prometheus.until(judge)?;
     for expression in expressions()? {
@@ -92,7 +92,7 @@ fn expressions() -> Result<Vec<String>, String> {
         text.replace("$target", ".*").replace("$run", ".*")
     };
     let all: Vec<String> = targets.filter_map(|asked| asked["expr"].as_str().map(open)).collect();
-    if all.is_empty() { Err("the dashboard asks for nothing".to_owned()) } else { Ok(all) }
+    if all.is_empty() { Err("the dashboard has no queries".to_owned()) } else { Ok(all) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A Prometheus that runs beside the check.
+//! A Prometheus that runs during the check.
 
 use std::fs;
 use std::path::PathBuf;

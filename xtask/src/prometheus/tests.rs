@@ -55,7 +55,7 @@ fn page(dialect: MetricNames) -> String {
     metrics.render(dialect, &gauges, "org/model \"7B\" \\ \n next")
 }
 
-/// Serves one page to whoever asks until it goes.
+/// Serves one page to every client until it is dropped.
 struct Served {
     address: String,
     stop: Arc<AtomicBool>,

@@ -26,7 +26,7 @@ impl Tools {
             return Ok(tools);
         }
         if !runs("apt-get".as_ref()) {
-            return Err("there is neither it nor apt-get to get it".to_owned());
+            return Err("it is not installed, and there is no apt-get to install it".to_owned());
         }
         // Elsewhere first: half a package, or that of another run, must not pass for the whole.
         let fresh = folder.with_extension(format!("{}-{}", std::process::id(), now().0));
@@ -61,7 +61,7 @@ fn unpack(folder: &Path) -> Result<(), String> {
     // Lists of packages may be missing or old: fetch them only then, because that needs root.
     download(folder)
         .or_else(|_| apt_get(folder, &["update", "-q"]).and_then(|()| download(folder)))?;
-    let package = package(folder).ok_or("apt-get download left no package")?;
+    let package = package(folder).ok_or("apt-get download did not produce a package")?;
     run(Command::new("dpkg-deb").arg("-x").arg(&package).arg(folder))?;
     // Only the space of it would be missed.
     let _ = fs::remove_file(package);

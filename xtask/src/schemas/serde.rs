@@ -4,7 +4,7 @@ use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta};
 
 /// What serde was told.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SerdeAttributes {
     rename: Option<String>,
     rename_all: Option<String>,
     /// A name of the type that stands for it: `into`.
@@ -18,9 +18,9 @@ pub(super) struct Told {
     pub(super) may_miss: bool,
 }
 
-impl Told {
+impl SerdeAttributes {
     /// Fails at what is not known here, so that a schema never leaves something out in silence.
-    pub(super) fn of(attributes: &[Attribute]) -> Result<Self, String> {
+    pub(super) fn parse(attributes: &[Attribute]) -> Result<Self, String> {
         let mut told = Self::default();
         for attribute in attributes.iter().filter(|it| it.path().is_ident("serde")) {
             let read = attribute.parse_nested_meta(|meta| {
@@ -52,7 +52,7 @@ impl Told {
     }
 
     /// The name in the file of something called so in the source.
-    pub(super) fn name(&self, given: &str, all: &Told) -> String {
+    pub(super) fn name(&self, given: &str, all: &SerdeAttributes) -> String {
         match (&self.rename, all.rename_all.as_deref()) {
             (Some(name), _) => name.clone(),
             (None, Some("snake_case")) => words(given, '_'),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use syn::{Fields, GenericArgument, PathArguments, Type, Variant};
 
-use super::serde::{Told, said};
+use super::serde::{SerdeAttributes, said};
 use super::types::{Form, Found, Types};
 
 /// Those that a macro makes or that are written by hand: what they are in a file.
@@ -15,7 +15,7 @@ const BY_HAND: [(&str, &str, &str); 3] = [
     ("Slices", r#"{"type": "object"}"#, "Slice"),
 ];
 
-/// A schema under way: the types that it has met so far.
+/// A schema being built: the types that it has met so far.
 pub(super) struct Shapes<'a> {
     types: &'a Types,
     /// By name: where the type stands, and its schema.
@@ -57,7 +57,7 @@ impl<'a> Shapes<'a> {
         let is_taken = self.met.get(&found.name).is_some_and(is_other);
         let name = if is_taken { format!("{last}.{}", found.name) } else { found.name.clone() };
         match self.met.get(&name) {
-            Some(met) if is_other(met) => return Err(format!("two types are called {name}")),
+            Some(met) if is_other(met) => return Err(format!("two types are named {name}")),
             Some(_) => {}
             None => {
                 // First the name: a type may hold itself.
@@ -70,11 +70,11 @@ impl<'a> Shapes<'a> {
     }
 
     fn shape(&mut self, found: &Found) -> Result<Value, String> {
-        let told = Told::of(&found.attributes)?;
+        let told = SerdeAttributes::parse(&found.attributes)?;
         let mut shape = match &found.form {
             Form::Text => json!({"type": "string"}),
             _ if told.is_text => json!({"type": "string"}),
-            Form::Alias(ty) => self.of(ty, &found.module)?,
+            Form::Alias(ty) => self.type_schema(ty, &found.module)?,
             Form::Struct(Fields::Named(fields)) => {
                 let mut object = Object::default();
                 for field in &fields.named {
@@ -84,7 +84,7 @@ impl<'a> Shapes<'a> {
             }
             Form::Struct(Fields::Unnamed(fields)) if fields.unnamed.len() == 1 => {
                 match fields.unnamed.first() {
-                    Some(field) => self.of(&field.ty, &found.module)?,
+                    Some(field) => self.type_schema(&field.ty, &found.module)?,
                     None => Value::Null,
                 }
             }
@@ -98,11 +98,11 @@ impl<'a> Shapes<'a> {
     fn field(
         &mut self,
         field: &syn::Field,
-        all: &Told,
+        all: &SerdeAttributes,
         module: &[String],
         object: &mut Object,
     ) -> Result<(), String> {
-        let told = Told::of(&field.attrs)?;
+        let told = SerdeAttributes::parse(&field.attrs)?;
         if told.skip {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl<'a> Shapes<'a> {
         } else if told.flatten {
             return self.flat(&field.ty, module, object);
         } else {
-            self.of(&field.ty, module)?
+            self.type_schema(&field.ty, module)?
         };
         describe(&mut shape, &said(&field.attrs));
         let given = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -127,13 +127,13 @@ impl<'a> Shapes<'a> {
             && let Some(found) = self.types.resolve(&path.path, module)?
             && let Form::Struct(fields) = &found.form
         {
-            let told = Told::of(&found.attributes)?;
+            let told = SerdeAttributes::parse(&found.attributes)?;
             for field in fields {
                 self.field(field, &told, &found.module, object)?;
             }
             return Ok(());
         }
-        let map = self.of(ty, module)?;
+        let map = self.type_schema(ty, module)?;
         object.others = map.get("additionalProperties").cloned();
         Ok(())
     }
@@ -141,12 +141,12 @@ impl<'a> Shapes<'a> {
     fn choice(
         &mut self,
         variants: &[Variant],
-        all: &Told,
+        all: &SerdeAttributes,
         module: &[String],
     ) -> Result<Value, String> {
         let mut choices = Vec::new();
         for variant in variants {
-            let told = Told::of(&variant.attrs)?;
+            let told = SerdeAttributes::parse(&variant.attrs)?;
             if told.skip {
                 continue;
             }
@@ -162,11 +162,11 @@ impl<'a> Shapes<'a> {
         &mut self,
         variant: &Variant,
         name: &str,
-        all: &Told,
+        all: &SerdeAttributes,
         module: &[String],
     ) -> Result<Value, String> {
         // What it holds, if anything; the names of its fields stay as they are.
-        let plain = Told::default();
+        let plain = SerdeAttributes::default();
         let mut fields = Object::default();
         let held = match &variant.fields {
             Fields::Unit => None,
@@ -177,7 +177,9 @@ impl<'a> Shapes<'a> {
                 Some(fields.clone().into_value())
             }
             Fields::Unnamed(unnamed) => match unnamed.unnamed.first() {
-                Some(field) if unnamed.unnamed.len() == 1 => Some(self.of(&field.ty, module)?),
+                Some(field) if unnamed.unnamed.len() == 1 => {
+                    Some(self.type_schema(&field.ty, module)?)
+                }
                 _ => return Err(format!("no schema for several values of {name}")),
             },
         };
@@ -202,16 +204,18 @@ impl<'a> Shapes<'a> {
     }
 
     /// The schema of a type as it is named in a module.
-    fn of(&mut self, ty: &Type, module: &[String]) -> Result<Value, String> {
+    fn type_schema(&mut self, ty: &Type, module: &[String]) -> Result<Value, String> {
         let path = match ty {
             Type::Path(path) => &path.path,
-            Type::Reference(to) => return self.of(&to.elem, module),
+            Type::Reference(to) => return self.type_schema(&to.elem, module),
             Type::Array(array) => {
-                return Ok(json!({"type": "array", "items": self.of(&array.elem, module)?}));
+                return Ok(
+                    json!({"type": "array", "items": self.type_schema(&array.elem, module)?}),
+                );
             }
             Type::Tuple(tuple) => {
                 let parts: Result<Vec<Value>, String> =
-                    tuple.elems.iter().map(|part| self.of(part, module)).collect();
+                    tuple.elems.iter().map(|part| self.type_schema(part, module)).collect();
                 let parts = parts?;
                 let n = parts.len();
                 return Ok(
@@ -227,7 +231,7 @@ impl<'a> Shapes<'a> {
             if let Some(found) = self.types.resolve(path, module)?.filter(|_| !of.is_empty()) {
                 let of: Type = syn::parse_str(of).map_err(|error| error.to_string())?;
                 let module = found.module.clone();
-                shape["additionalProperties"] = self.of(&of, &module)?;
+                shape["additionalProperties"] = self.type_schema(&of, &module)?;
             }
             return Ok(shape);
         }
@@ -243,15 +247,15 @@ impl<'a> Shapes<'a> {
                 Ok(json!({"type": "integer", "minimum": 0}))
             }
             ("i32" | "i64", []) => Ok(json!({"type": "integer"})),
-            ("Box" | "Cow" | "Arc", [of]) => self.of(of, module),
+            ("Box" | "Cow" | "Arc", [of]) => self.type_schema(of, module),
             ("Vec" | "BTreeSet", [of]) => {
-                Ok(json!({"type": "array", "items": self.of(of, module)?}))
+                Ok(json!({"type": "array", "items": self.type_schema(of, module)?}))
             }
             // Names in JSON are text, whatever they are here.
             ("BTreeMap", [_, of]) => {
-                Ok(json!({"type": "object", "additionalProperties": self.of(of, module)?}))
+                Ok(json!({"type": "object", "additionalProperties": self.type_schema(of, module)?}))
             }
-            ("Option", [of]) => Ok(or_null(self.of(of, module)?)),
+            ("Option", [of]) => Ok(or_null(self.type_schema(of, module)?)),
             _ => Err(format!("no schema for {name}, in {}", module.join("::"))),
         }
     }
@@ -287,7 +291,7 @@ fn inner<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
     arguments(&last.arguments).first().copied()
 }
 
-/// An object under way. Properties that it does not name are allowed: fields are added over time.
+/// An object being built. Properties that it does not name are allowed: fields are added over time.
 #[derive(Default, Clone)]
 struct Object {
     properties: Map<String, Value>,

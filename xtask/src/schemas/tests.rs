@@ -97,9 +97,9 @@ fn one_of_several_by_its_tag() {
             "required": ["at", "kind"],
         })
     );
-    let beside = choice(r#"tag = "kind", content = "of""#);
-    assert_eq!(beside[0]["required"], json!(["kind"]));
-    assert_eq!(beside[1]["properties"]["of"]["properties"]["at"], number);
+    let adjacent = choice(r#"tag = "kind", content = "of""#);
+    assert_eq!(adjacent[0]["required"], json!(["kind"]));
+    assert_eq!(adjacent[1]["properties"]["of"]["properties"]["at"], number);
 }
 
 #[test]

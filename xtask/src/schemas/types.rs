@@ -155,7 +155,7 @@ impl Types {
         self.one(&[of.to_owned(), name.to_owned()])
     }
 
-    /// What a path means in a module; none where it is no type of ours.
+    /// What a path means in a module; none where it is not a type of this workspace.
     pub(super) fn resolve(
         &self,
         path: &syn::Path,
@@ -194,7 +194,7 @@ impl Types {
         match (exact, &below[..], &all[..]) {
             (Some(it), _, _) => Ok(it),
             (None, [it], _) | (None, [], [it]) => Ok(*it),
-            (None, [], []) => Err(format!("there is no type {}", path.join("::"))),
+            (None, [], []) => Err(format!("unknown type {}", path.join("::"))),
             _ => Err(format!("{} may be one of several types", path.join("::"))),
         }
     }

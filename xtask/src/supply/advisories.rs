@@ -67,7 +67,7 @@ pub(super) fn faults(database: &Path, lock: &str) -> Result<Vec<String>, String>
         }
     }
     let needless = BEARABLE.iter().filter(|(id, _)| !borne.contains(id));
-    faults.extend(needless.map(|(id, _)| format!("{id} concerns nothing any more: take it out")));
+    faults.extend(needless.map(|(id, _)| format!("{id} no longer applies: remove it")));
     Ok(faults)
 }
 
@@ -99,7 +99,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn concerns(text: &str, version: &str) -> Result<Option<About>, String> {
     // TOML in a fence, then words.
     let toml = text.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
-    let toml = toml.ok_or("it has no facts in TOML")?;
+    let toml = toml.ok_or("it has no TOML block")?;
     let said: Advisory = toml::from_str(toml).map_err(|error| error.to_string())?;
     let version = Version::parse(version).map_err(|error| error.to_string())?;
     let requirements = said.versions.patched.iter().chain(&said.versions.unaffected);
@@ -184,6 +184,6 @@ source = "registry+https://github.com/rust-lang/crates.io-index"
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(quiet.unwrap(), Vec::<String>::new());
         assert_eq!(loud.unwrap(), ["open 1.2.3: RUSTSEC-2026-0001 (vulnerability)"]);
-        assert_eq!(without.unwrap(), ["RUSTSEC-2024-0436 concerns nothing any more: take it out"]);
+        assert_eq!(without.unwrap(), ["RUSTSEC-2024-0436 no longer applies: remove it"]);
     }
 }

@@ -18,10 +18,10 @@ pub(super) fn faults(packages: &[Package], listed: &str) -> Vec<String> {
     let with: BTreeSet<&str> = with.map(|package| package.name.as_str()).collect();
     let unknown = with
         .difference(&listed)
-        .map(|name| format!("{name} has a build script: read it, and say in {FILE} what it does"));
+        .map(|name| format!("{name} has a build script: review it and describe it in {FILE}"));
     let gone = listed
         .difference(&with)
-        .map(|name| format!("{name} has no build script any more: take it out of {FILE}"));
+        .map(|name| format!("{name} no longer has a build script: remove it from {FILE}"));
     unknown.chain(gone).collect()
 }
 

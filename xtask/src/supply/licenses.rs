@@ -34,9 +34,9 @@ pub(super) fn faults(packages: &[Package]) -> Vec<String> {
 
 /// The page for those who hand the program on.
 pub(super) fn page(packages: &[Package]) -> String {
-    let mut page = "# Software of others in goodput\n\n\
+    let mut page = "# Third-party software in goodput\n\n\
                     goodput is one binary, linked from these packages of crates.io. Each is under the \
-                    license that stands beside it; its text is in the package.\n\n\
+                    license in its row; the license text is in the package.\n\n\
                     | package | version | license | source |\n|---|---|---|---|\n"
         .to_owned();
     for package in packages.iter().filter(|package| package.is_shipped) {

@@ -88,10 +88,10 @@ fn client_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
     let found = summary(&ended)?;
     let mut observed = Observed::from_process(&ended);
     let due = number(&found, "/requests/scheduled");
-    observed.check(due == 160.0, || format!("{due} of 160 requests were due"));
+    observed.check(due == 160.0, || format!("{due} requests scheduled, expected 160"));
     // What rests on instants inside of the stall is cut from latencies, and counted.
     let cut = number(&found, "/client/stalls/requests");
-    observed.check((60.0..=110.0).contains(&cut), || format!("{cut} requests cut, 80 were due"));
+    observed.check((60.0..=110.0).contains(&cut), || format!("{cut} requests cut, expected 80"));
     let stall = number(&found, "/client/stalls/total_ms");
     observed.check((1_800.0..4_000.0).contains(&stall), || format!("{stall} ms of stalls"));
     observed.check(found["verdict"] == "void", || format!("verdict {}", found["verdict"]));
@@ -161,7 +161,7 @@ fn shifted(goodput: &Goodput, offset: Offset) -> Result<Observed, Skip> {
     uses.check((4.9..50.0).contains(&median), || format!("median TTFT {median} ms, 5 expected"));
     let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
     uses.add("report", &[0], &report);
-    uses.check(report.stdout == ended.stdout, || "the report differs".to_owned());
+    uses.check(report.stdout == ended.stdout, || "the report is different".to_owned());
     Ok(uses.done())
 }
 
@@ -192,7 +192,7 @@ fn stepped(goodput: &Goodput, step: &str) -> Result<Observed, Skip> {
     uses.check((5.0..3_000.0).contains(&slowest), || format!("slowest answer {slowest} ms"));
     let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
     uses.add("report", &[0], &report);
-    uses.check(report.stdout == ended.stdout, || "the report differs".to_owned());
+    uses.check(report.stdout == ended.stdout, || "the report is different".to_owned());
     Ok(uses.done())
 }
 
@@ -222,12 +222,12 @@ fn old_files(goodput: &Goodput, unix: i64) -> Result<Observed, Skip> {
     let mut uses = Uses::default();
     let after = goodput.run(scratch.path(), &report, 10.0)?;
     uses.add("report", &[0], &after);
-    uses.check(after.stdout == before.stdout, || "the report differs".to_owned());
+    uses.check(after.stdout == before.stdout, || "the report is different".to_owned());
     let mut ui = goodput.start(scratch.path(), "ui", &["ui", "runs", "--listen", "127.0.0.1:0"])?;
     let address = ui.word_after("http://", 20.0)?.trim_end_matches('/').to_owned();
     let page = get(&address, "/")?;
     uses.check(page.starts_with("HTTP/1.1 200") && page.contains("one"), || {
-        format!("the list does not show it: {}", page.lines().next().unwrap_or_default())
+        format!("missing from the list: {}", page.lines().next().unwrap_or_default())
     });
     uses.add("ui", &[0, 130], &ui.stop(Signal::TERM, 10.0)?);
     Ok(uses.done())

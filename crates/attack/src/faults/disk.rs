@@ -96,7 +96,7 @@ fn refuse(goodput: &Goodput, options: &str, args: &[&str]) -> Result<Observed, S
     let mut observed = Observed::from_process(&ended);
     let is_said =
         ["No space left", "Read-only file system"].iter().any(|w| ended.stderr.contains(w));
-    observed.check(is_said, || format!("it is not said why: {}", ended.stderr));
+    observed.check(is_said, || format!("no reason is given: {}", ended.stderr));
     Ok(observed)
 }
 
@@ -109,7 +109,7 @@ fn full_run(goodput: &Goodput) -> Result<Observed, Skip> {
     let found = summary(&ended)?;
     let mut observed = Observed::from_process(&ended);
     let (due, ok) = (number(&found, "/requests/scheduled"), number(&found, "/requests/ok"));
-    observed.check(due == 800.0 && ok == due, || format!("{ok} of {due} requests, 800 were due"));
+    observed.check(due == 800.0 && ok == due, || format!("{ok} of {due} requests, expected 800"));
     let caveats = found["caveats"].to_string();
     observed.check(caveats.contains("records_lost"), || "no caveat about lost records".to_owned());
     observed.check(found["verdict"] != "valid", || "the verdict is valid".to_owned());
@@ -153,7 +153,7 @@ fn full_merge(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-/// The report of a folder that nobody can write to is the same.
+/// The report of a read-only folder is the same.
 fn read_only_folder(goodput: &Goodput) -> Result<Observed, Skip> {
     let scratch = Scratch::new()?;
     make_run(goodput, &scratch)?;
@@ -195,20 +195,20 @@ fn vanish(
     let mut uses = Uses::default();
     uses.add("run", &MEASURED, &ended);
     let (due, ok) = (number(&found, "/requests/scheduled"), number(&found, "/requests/ok"));
-    uses.check(due == 200.0 && ok == due, || format!("{ok} of {due} requests, 200 were due"));
+    uses.check(due == 200.0 && ok == due, || format!("{ok} of {due} requests, expected 200"));
     uses.check(ended.stderr.contains("warning"), || format!("no warning: {}", ended.stderr));
     if folder.is_dir() {
         let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
         uses.add("report", &[0], &report);
         let again = report.summary().unwrap_or(Value::Null);
         uses.check(number(&again, "/requests/scheduled") == due, || {
-            "the folder that was written anew has other requests".to_owned()
+            "the folder that was written again has other requests".to_owned()
         });
         let texts = fs::read_to_string(folder.join("text.jsonl")).unwrap_or_default();
         uses.note(format!("{} of 200 texts are left", texts.lines().count()));
     } else {
         uses.check(fs::read(&folder).is_ok_and(|file| file == b"mine"), || {
-            "what took the folder's name was written over".to_owned()
+            "the file that took the folder's name was overwritten".to_owned()
         });
     }
     Ok(uses.done())

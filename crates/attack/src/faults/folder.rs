@@ -165,7 +165,7 @@ fn damage(goodput: &Goodput, seeds: &Seeds, kind: &Kind, family: Family) -> Resu
     Ok(uses.done())
 }
 
-/// What a use may end with. Of what is no plain file and is needed, only 2 is right.
+/// What a use may end with. For a required path that is not a plain file, only 2 is right.
 fn codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
     let is_read = matches!(words, ["report" | "audit", ..]);
     match words {
@@ -258,6 +258,6 @@ fn plant(goodput: &Goodput, seeds: &Seeds, plant: &Plant) -> Result<Observed, Sk
     // That it runs when it is allowed shows that it was in the right place.
     run(goodput, scratch.path(), plant.folder, &[plant.resume, &["--allow-commands"]].concat())?;
     let is_live = ran.exists();
-    uses.check(is_live, || "the planted command is no command".to_owned());
+    uses.check(is_live, || "the planted command cannot be run".to_owned());
     Ok(uses.done())
 }

@@ -1,4 +1,4 @@
-//! Files and numbers that nobody would write, and that must be refused or bounded.
+//! Malformed files and extreme numbers, which must be refused or bounded.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -75,7 +75,7 @@ const FILES: [OddFile; 22] = [
     }),
     ("CSV of 200,000 columns", STATS, &[0, 2], (6.0, 300.0), |f| columns(f)),
     ("CSV as a data set of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| columns(f)),
-    ("numbers that are none", STATS, &[0, 2], (6.0, 160.0), |f| {
+    ("texts in place of numbers", STATS, &[0, 2], (6.0, 160.0), |f| {
         fs::write(f, "nan\ninf\n-inf\n1e999\n-0\n1e-400\n")
     }),
     ("plan with an unknown key", PLAN, &[2], (6.0, 160.0), |f| {
@@ -188,7 +188,7 @@ fn columns(path: &Path) -> std::io::Result<()> {
     fs::write(path, format!("{}\n{}\n", names.join(","), vec!["1"; 200_000].join(",")))
 }
 
-/// One thing that is no plain file, in front of every verb that takes a path.
+/// One path that is not a plain file, given to every verb that takes a path.
 fn readers(goodput: &Goodput, make: Make) -> Result<Observed, Skip> {
     let scratch = Scratch::new()?;
     make(&scratch.join("input"))?;

@@ -12,10 +12,10 @@ use super::{MEASURED, SHORT, Uses, case, number};
 use crate::case::{Case, Expected, Observed, Skip};
 use crate::program::{Ended, Goodput, Running, Scratch, seconds};
 
-/// Constant arrivals a second, so that a second of loss is so many requests.
+/// Constant arrivals a second, so that a lost second means this number of requests.
 const RATE: u64 = 100;
 
-/// Requests that may be under way when the axe falls, and those that readiness sends.
+/// Requests that may be in flight at the kill, and those that readiness sends.
 const UNDER_WAY: u64 = 8;
 
 /// Codes of a report or an audit of what was left: good, in doubt, or void.

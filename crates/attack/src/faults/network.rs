@@ -154,8 +154,8 @@ fn backlog_full(goodput: &Goodput) -> Result<Observed, Skip> {
     let words = ["run", &url, "--rate", "20", "--duration", "1s", "--timeout", "1s", "--no-probe"];
     let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 20.0)?;
     let mut observed = Observed::from_process(&ended);
-    let is_said = ended.stderr.contains("does not take connections");
-    observed.check(is_said, || format!("it is not said why: {}", ended.stderr));
+    let is_said = ended.stderr.contains("does not accept connections");
+    observed.check(is_said, || format!("no reason is given: {}", ended.stderr));
     observed.note = format!(" {} connections waited", waiting.len());
     Ok(observed)
 }

@@ -55,7 +55,7 @@ impl Engine {
         Ok(sum as u64)
     }
 
-    /// Waits until so many requests came.
+    /// Waits until this number of requests came.
     pub(super) fn wait_for(&self, requests: u64, limit_s: f64) -> Result<(), Skip> {
         let end = now() + seconds(limit_s);
         while self.requests()? < requests {
@@ -81,7 +81,7 @@ pub(super) fn get(address: &str, path: &str) -> std::io::Result<String> {
 /// What a scripted server does with one request.
 pub(super) type Script = fn(&str, &mut Line) -> std::io::Result<()>;
 
-/// A server that plays a script to whoever asks, until it is dropped.
+/// A server that plays a script to every client, until it is dropped.
 pub(super) struct Host {
     pub(super) address: SocketAddr,
     shared: Arc<Shared>,
@@ -117,7 +117,7 @@ impl Host {
                 let end = now() + seconds(LONGEST_S);
                 let shared = Arc::clone(&common);
                 let mut line = Line { stream, shared, end, elsewhere: elsewhere.clone() };
-                // A client that leaves ends its connection; that is no fault of the attack.
+                // A client that leaves ends its connection; that is not a fault of the attack.
                 thread::spawn(move || line.serve(script));
             }
         });

@@ -9,7 +9,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
 
 use super::peer::{
-    Origin, Said, crowd, exchange, find, half_close, listen, request_length, write_until,
+    Origin, ReceivedBytes, crowd, exchange, find, half_close, listen, request_length, write_until,
 };
 use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, good_origin, rest};
 use crate::case::{Case, Expected, Observed, Skip};
@@ -219,7 +219,7 @@ fn idle(goodput: &Goodput, count: usize, each: &[u8]) -> Result<Observed, Skip> 
     Ok(observed)
 }
 
-/// Heads that come a byte at a time: after 10 s they are let go, and nobody else waits.
+/// Heads that come a byte at a time: after 10 s they are closed, and no other client waits.
 fn slow_heads(goodput: &Goodput) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
@@ -234,7 +234,7 @@ fn slow_heads(goodput: &Goodput) -> Result<Observed, Skip> {
     }
     let mut ends = 0;
     for stream in &slow {
-        let mut said = Said::default();
+        let mut said = ReceivedBytes::default();
         listen(stream, &mut said, now() + seconds(0.1));
         ends += usize::from(said.is_over);
     }

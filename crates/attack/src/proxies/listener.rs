@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use super::peer::{Said, crowd, exchange, find};
+use super::peer::{ReceivedBytes, crowd, exchange, find};
 use super::stand::{Stand, address, case, good_origin, rest};
 use crate::case::{Case, Expected, Observed, Skip};
 use crate::program::{Goodput, Scratch};
@@ -30,7 +30,7 @@ fn mock(goodput: &Goodput) -> Result<Stand, Skip> {
     Stand::start(goodput, Scratch::new()?, &args, "mock engine on http://")
 }
 
-fn get(to: SocketAddr, path: &str, host: &str) -> Said {
+fn get(to: SocketAddr, path: &str, host: &str) -> ReceivedBytes {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     exchange(to, request.as_bytes(), LIMIT_S)
 }
@@ -92,7 +92,7 @@ const HOSTS: &[&str] = &[
     "localhost\r\nhost: evil.example",
 ];
 
-/// Names that others may own are refused with a 403 (or 400 where they are no names).
+/// Names that others may own are refused with a 403 (or 400 where they are not names).
 fn hosts(to: SocketAddr, path: &str) -> Vec<String> {
     let odd = |host: &&&str| {
         let said = get(to, path, host);
@@ -354,7 +354,7 @@ fn mock_bodies(goodput: &Goodput) -> Result<Observed, Skip> {
     ] {
         let said = exchange(stand.address, &chat(&body), 10.0);
         if said.status() != Some(status) {
-            faults.push(format!("{name}: {status} was due: {}", said.text()));
+            faults.push(format!("{name}: expected {status}: {}", said.text()));
         }
     }
     end(stand, faults)

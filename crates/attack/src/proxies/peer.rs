@@ -100,7 +100,7 @@ impl Visitor {
         let _ = self.stream.set_nodelay(true);
     }
 
-    /// What comes next; nothing within a moment is no bytes, the end is none.
+    /// What comes next; `Some` and empty if nothing came in time, `None` at the end.
     pub(super) fn read(&mut self) -> Option<Vec<u8>> {
         let mut room = vec![0; 16 << 10];
         match self.stream.read(&mut room) {
@@ -145,7 +145,7 @@ impl Visitor {
         true
     }
 
-    /// Says the same until nobody listens.
+    /// Sends the same until the peer is gone.
     pub(super) fn flood(&mut self, piece: &[u8]) {
         let many = piece.repeat(1 + (32 << 10) / piece.len());
         while self.say(&many) {}
@@ -206,7 +206,7 @@ pub(super) fn chunks_length(bytes: &[u8]) -> Option<usize> {
 
 /// What a client was told.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ReceivedBytes {
     /// The first bytes, and the last few.
     pub(super) first: Vec<u8>,
     last: Vec<u8>,
@@ -216,7 +216,7 @@ pub(super) struct Said {
     pub(super) is_over: bool,
 }
 
-impl Said {
+impl ReceivedBytes {
     pub(super) fn status(&self) -> Option<u16> {
         let line = self.first.strip_prefix(b"HTTP/1.1 ").or(self.first.strip_prefix(b"HTTP/1.0 "));
         String::from_utf8_lossy(line?.get(..3)?).parse().ok()
@@ -255,9 +255,9 @@ impl Said {
 }
 
 /// Sends bytes and reads what comes, until it ends or for `limit_s`.
-pub(super) fn exchange(address: SocketAddr, request: &[u8], limit_s: f64) -> Said {
+pub(super) fn exchange(address: SocketAddr, request: &[u8], limit_s: f64) -> ReceivedBytes {
     let begin = now();
-    let mut said = Said::default();
+    let mut said = ReceivedBytes::default();
     if let Ok(stream) = TcpStream::connect(address) {
         let _ = stream.set_write_timeout(Some(Duration::from_secs_f64(limit_s)));
         // An answer may come before the request is whole, and the rest is refused then.
@@ -269,7 +269,7 @@ pub(super) fn exchange(address: SocketAddr, request: &[u8], limit_s: f64) -> Sai
 }
 
 /// Reads what comes until then.
-pub(super) fn listen(mut stream: &TcpStream, said: &mut Said, end: Nanos) {
+pub(super) fn listen(mut stream: &TcpStream, said: &mut ReceivedBytes, end: Nanos) {
     let mut room = vec![0; 64 << 10];
     let _ = stream.set_read_timeout(Some(LOOK));
     while now() < end {

@@ -129,7 +129,7 @@ pub(super) fn cases() -> Vec<Case> {
     let bound = Expected::exit(&[5]).within(5.0, 128.0);
     let absent = case("proxy/shadow", "absent", bound.clone(), |goodput| {
         let mut gone = good_origin()?;
-        // Nobody is behind the first port.
+        // No server listens on the first port.
         gone.address.set_port(1);
         attack(goodput, &gone, false)
     });

@@ -140,7 +140,7 @@ fn trace_faults(trace: &str, summary: Option<Value>, asked: Option<u64>) -> Vec<
     let lines: Vec<Option<Value>> =
         trace.lines().map(|line| serde_json::from_str(line).ok()).collect();
     check(trace.ends_with('\n'), "the last line of the trace is not whole".to_owned());
-    check(lines.iter().all(Option::is_some), format!("a line is no JSON: {trace}"));
+    check(lines.iter().all(Option::is_some), format!("a line is not valid JSON: {trace}"));
     let is_control = |c: char| c.is_control() && c != '\n';
     check(!trace.contains(is_control), "a control character in the trace".to_owned());
     let number = |name: &str| summary[name].as_u64().unwrap_or(u64::MAX);

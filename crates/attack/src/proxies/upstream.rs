@@ -2,14 +2,14 @@
 
 use rustix::process::Signal;
 
-use super::peer::{Origin, Said, Visitor, exchange};
+use super::peer::{Origin, ReceivedBytes, Visitor, exchange};
 use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, rest};
 use crate::case::{Case, Expected, Observed, Skip};
 use crate::program::Goodput;
 
 /// What the client of a hostile upstream must see.
 #[derive(Debug, Clone, Copy)]
-enum Seen {
+enum ExpectedAnswer {
     /// This status, and a whole answer.
     Whole(u16),
     /// 200, and an answer that does not end as if it were whole.
@@ -41,9 +41,9 @@ const TOKEN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Xylophonist\"
 const NO_MODELS: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 
 /// Name, what it does, what its client sees.
-const ACTS: &[(&str, Act, Seen)] = {
+const ACTS: &[(&str, Act, ExpectedAnswer)] = {
     use Act::{Answer, Do, Flood, Keep, Say};
-    use Seen::{Cut, Nothing, Whole};
+    use ExpectedAnswer::{Cut, Nothing, Whole};
     &[
         ("silence", Keep(""), Nothing),
         ("close", Say(""), Whole(502)),
@@ -207,18 +207,18 @@ impl Act {
     }
 }
 
-impl Seen {
-    fn fault(self, said: &Said) -> Option<String> {
+impl ExpectedAnswer {
+    fn fault(self, said: &ReceivedBytes) -> Option<String> {
         let is_right = match self {
             Self::Whole(status) => said.status() == Some(status) && said.is_whole(),
             Self::Cut => said.status() == Some(200) && !said.is_whole() && said.is_over,
             Self::Nothing => said.first.is_empty() && said.is_over,
         };
-        (!is_right).then(|| format!("the client was to see {self:?}, but: {}", said.text()))
+        (!is_right).then(|| format!("the client should see {self:?}, but: {}", said.text()))
     }
 }
 
-fn attack(goodput: &Goodput, act: Act, seen: Seen) -> Result<Observed, Skip> {
+fn attack(goodput: &Goodput, act: Act, seen: ExpectedAnswer) -> Result<Observed, Skip> {
     let origin = Origin::start(move |visitor| {
         while let Some(path) = visitor.request() {
             match act {
@@ -244,19 +244,19 @@ fn attack(goodput: &Goodput, act: Act, seen: Seen) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-/// Nobody is there, or somebody who does not speak TLS.
+/// No server listens, or one that does not speak TLS.
 fn absent(goodput: &Goodput, url: &str) -> Result<Observed, Skip> {
     let stand = Stand::record(goodput, url, &["--insecure"])?;
     let said = exchange(stand.address, &ask(CHAT, BODY), SOON_S);
     let health =
         exchange(stand.address, b"GET /goodput/health HTTP/1.0\r\nhost: h\r\n\r\n", SOON_S);
     let mut observed = stand.end_recording(Signal::TERM, Some(1))?;
-    observed.faults.extend(Seen::Whole(502).fault(&said));
-    observed.faults.extend(Seen::Whole(200).fault(&health));
+    observed.faults.extend(ExpectedAnswer::Whole(502).fault(&said));
+    observed.faults.extend(ExpectedAnswer::Whole(200).fault(&health));
     Ok(observed)
 }
 
-/// Two signals end it at once, whatever is under way.
+/// Two signals end it at once, even with requests in flight.
 fn hurried(goodput: &Goodput) -> Result<Observed, Skip> {
     let origin = Origin::start(|visitor| {
         while let Some(path) = visitor.request() {

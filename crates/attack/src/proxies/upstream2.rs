@@ -149,7 +149,7 @@ fn attack(goodput: &Goodput, name: &'static str) -> Result<Observed, Skip> {
     let stand = Stand::record(goodput, &origin.url(), &["--upstream-http", "2"])?;
     let address = stand.address;
     let victim = std::thread::spawn(move || exchange(address, &ask(CHAT, BODY), 10.0));
-    // Whoever shares a connection that breaks gets a 502, rightly: it is to be broken by then.
+    // Requests that share a broken connection get a 502, rightly: it must be broken by then.
     rest(300);
     let faults = stand.bystanders(3);
     rest(300);

@@ -1,4 +1,4 @@
-//! Pages beside the answers: models, token counts, facts, metrics; and the other verbs.
+//! Pages other than answers: models, token counts, facts, metrics; and the other verbs.
 
 use std::io;
 
@@ -85,7 +85,7 @@ fn facts() -> Vec<Row> {
     table.into_iter().map(|(name, act)| page(name, "/version", Passes, act)).collect()
 }
 
-/// Pages of metrics beside a load that must not notice.
+/// Pages of metrics during a load that must not be affected.
 pub(super) fn metrics() -> Vec<Row> {
     let odd = format!(
         "{MARKUP} 1\nvllm:num_requests_running{{model_name=\"\u{1b}[31m{MARKUP} {KEY}\"}} 1\n"
@@ -172,7 +172,7 @@ fn verb(name: &str, words: &'static str, act: Act) -> Case {
         let ended = goodput.run(scratch.path(), &words.split(' ').collect::<Vec<_>>(), 30.0)?;
         let mut observed = observe(&ended, &scratch, &server);
         observed.classes.clear();
-        observed.check(server.asked() > 0, || format!("nobody was asked: {}", ended.stderr));
+        observed.check(server.asked() > 0, || format!("no request was sent: {}", ended.stderr));
         Ok(observed)
     };
     let expected = Expected::exit(&[3]).within(15.0, 200.0);

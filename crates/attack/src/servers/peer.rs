@@ -15,7 +15,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::http2;
 use crate::program::seconds;
 
-/// No flood is longer than this, whoever reads it.
+/// The limit of every flood.
 const LONGEST_S: f64 = 15.0;
 
 /// How often a thread that waits looks whether the attack is over.
@@ -143,7 +143,7 @@ struct Shared {
     stop: AtomicBool,
     /// Requests for the script's path so far.
     asked: AtomicUsize,
-    /// Where redirects lead: nobody may come.
+    /// The target of redirects, which no request may reach.
     elsewhere: TcpListener,
 }
 
@@ -200,7 +200,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         match listener.accept() {
             Ok((tcp, _)) => {
                 let shared = Arc::clone(shared);
-                // Whoever is attacked goes away at any time: errors are of no interest.
+                // The attacked program may exit at any time, so errors are ignored.
                 threads.push(thread::spawn(move || drop(serve(tcp, shared))));
             }
             Err(_) => pause(Nanos::from_millis(1)),
@@ -243,7 +243,7 @@ fn serve(tcp: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     }
 }
 
-/// A socket on which nobody waits after the attack, nor for ever.
+/// A socket that does not block forever after the attack.
 struct Patient {
     tcp: TcpStream,
     end: Nanos,
@@ -396,7 +396,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The same again and again, in large pieces, until nobody reads any more.
+    /// The same again and again, in large pieces, until the peer is gone.
     pub(super) fn flood(&mut self, piece: &[u8]) -> io::Result<()> {
         let many = piece.repeat((64 << 10) / piece.len().max(1) + 1);
         loop {

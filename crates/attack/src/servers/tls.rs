@@ -242,7 +242,7 @@ fn garbage(peer: &mut Peer) -> io::Result<()> {
     Ok(())
 }
 
-/// A goodbye in plain text, as somebody on the way could write it.
+/// A close alert in plain text, as a man in the middle could send it.
 fn forged_end(peer: &mut Peer) -> io::Result<()> {
     peer.send([STREAM, TOKEN, FINISH].concat())?;
     // What comes in one read with it is refused with it.

@@ -134,7 +134,7 @@ impl Stack {
             }
         }
         for verb in dead {
-            let fault = format!("{verb} ended before it was asked to");
+            let fault = format!("{verb} ended too early");
             if !self.faults.contains(&fault) {
                 self.faults.push(fault);
             }

@@ -1,4 +1,4 @@
-//! A run folder of many requests that nobody sent, to measure what a report of it takes.
+//! A run folder of many generated requests, to measure the cost of its report.
 //!
 //! `goodput-million FOLDER [REQUESTS [TOKENS [SHARDS]]]`: a million requests of about a hundred tokens
 //! by default, 550 a second, of three classes and four workers, with first tokens after 50 to 550 ms,

@@ -34,7 +34,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
         ));
     }
     if args.targets.len() < 2 {
-        return Err(Failed::usage("a comparison takes two targets at least")
+        return Err(Failed::usage("a comparison needs at least two targets")
             .hint("goodput compare before.json after.json"));
     }
     let places: Vec<PathBuf> = args.targets.iter().map(|target| path_of(target)).collect();

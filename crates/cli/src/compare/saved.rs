@@ -81,7 +81,7 @@ fn refuse_flags(typed: &[(String, String)], is_live: bool) -> Result<(), Failed>
     Err(match id.as_str() {
         "count_with" => {
             Failed::usage("--count-with: saved runs are counted as when they were measured").hint(
-                "measure with --count-with; runs that were so are also compared by that count \
+                "measure with --count-with FILE; runs that were so are also compared by that count \
                      (recounted_tokens_per_s) and in characters (characters_per_s)",
             )
         }

@@ -171,7 +171,11 @@ fn a_kubernetes_job_that_is_there_already_is_left_alone() {
     let outcome = run(&session, &[&JOB[..], &RUN].concat());
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("already exists"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("kubectl delete job load, or --name"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("kubectl delete job load, or choose another with --name"),
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(read(&session, "calls"), "create\n");
 }
 
@@ -215,7 +219,7 @@ fn without_a_pod_it_is_said_why_and_the_user_can_stop() {
 fn a_job_that_fails_without_a_pod_is_not_waited_for() {
     let failed = r#"{"metadata": {"uid": "u-1"}, "status": {"conditions": [{"type": "Failed", "status": "True", "message": "too long"}]}}"#;
     let gone = "";
-    for (job, expected) in [(failed, "the job is over: Failed too long"), (gone, "is gone")] {
+    for (job, expected) in [(failed, "the job has ended: Failed too long"), (gone, "is gone")] {
         let (outcome, _) = without_pods(job, ":");
         assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);

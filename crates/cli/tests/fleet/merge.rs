@@ -266,7 +266,7 @@ fn a_log_that_lost_whole_records_is_found_out() {
         let _ = fs::remove_dir_all(fleet.session.path("out"));
         let found = fleet.merged(0..2, code);
         let message = said(&found, "shard_sick").1;
-        let held = format!("its log holds {kept} records and held {} when", own.len());
+        let held = format!("its log has {kept} records, but had {} when", own.len());
         assert!(message.contains(&held), "{message}");
         let lost = (own.len() - kept) as f64 / fleet.records.len() as f64 * 100.0;
         assert!(message.contains(&format!("and {lost:.1} % of the load was lost")), "{message}");
@@ -353,7 +353,7 @@ fn what_does_not_belong_together_is_refused() {
         (|_, m, _| m.workload.hash = "other".to_owned(), "another workload", false),
         (|plan, _, _| plan.target.url = "http://other".to_owned(), "another target", true),
         (|_, m, _| m.target.model = "other".to_owned(), "another model: m and other", true),
-        (|_, m, _| m.version = "9".to_owned(), "another version of goodput: 0.1.0 and 9", true),
+        (|_, m, _| m.version = "9".to_owned(), "differ in goodput version: 0.1.0 and 9", true),
         (
             |_, m, _| m.shard.as_mut().unwrap().fleet = Some("f".to_owned()),
             "another common start: none and f",

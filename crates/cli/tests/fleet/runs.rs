@@ -206,8 +206,8 @@ fn a_client_that_is_led_sends_where_its_own_words_say() {
     second.env("GOODPUT_FLEET_TOKEN", TOKEN).stderr(std::process::Stdio::piped());
     let second = second.spawn().unwrap();
     let first = ended(first);
-    first.assert_finished("client 0");
-    ended(second).assert_finished("client 1");
+    first.assert_finished("rank 0");
+    ended(second).assert_finished("rank 1");
     assert!(first.stderr.contains("another target"), "{}", first.stderr);
     let manifest = std::fs::read(fleet.session.path("out/shards/0001/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
@@ -244,7 +244,7 @@ fn a_client_that_dies_is_named_and_the_others_go_on() {
     let cut = client(&whole, 1);
     assert!(cut["is_there"] == true && number(cut, "cut_s") < 5.0, "{cut}");
     assert!(number(cut, "requests") > 0.0 && client(&whole, 2)["is_whole"] == true);
-    assert!(first.stderr.contains("client 1"), "{}", first.stderr);
+    assert!(first.stderr.contains("rank 1"), "{}", first.stderr);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn another_token_is_refused() {
     let first = ended(first);
     assert_eq!(first.code, Some(5), "{}", first.stderr);
     assert_eq!(client(&summary(&first), 1)["is_there"], false);
-    assert!(first.stderr.contains("turned away"), "{}", first.stderr);
+    assert!(first.stderr.contains("refused a connection"), "{}", first.stderr);
     let written = fleet.session.everything_written();
     assert!(!written.windows(TOKEN.len()).any(|bytes| bytes == TOKEN.as_bytes()));
 }
@@ -320,8 +320,8 @@ fn what_crosses_the_wire_cannot_be_read() {
     fleet.at = near;
     let second = fleet.start("1/2", &words);
     let (first, second) = (ended(first), ended(second));
-    first.assert_finished("client 0");
-    second.assert_finished("client 1");
+    first.assert_finished("rank 0");
+    second.assert_finished("rank 1");
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let seen = seen.lock().unwrap().clone();
     assert!(seen.len() > 2_000);

@@ -171,11 +171,11 @@ fn a_full_disk_stops_nothing() {
     assert_eq!(recording.ask("", SHORT).0, 200);
     let (code, words) = recording.stop("-INT");
     assert_eq!(code, Some(5), "{words}");
-    assert!(words.contains("warning: the disk refuses the trace"), "{words}");
+    assert!(words.contains("warning: cannot write the trace"), "{words}");
     let (_, rows) = read(&session.path("trace.jsonl"));
     let lost = 61 - rows.len();
     assert!(
-        lost > 0 && words.contains(&format!("lost: {lost} (the disk did not take them)")),
+        lost > 0 && words.contains(&format!("lost: {lost} (the disk could not be written)")),
         "{words}"
     );
 }
@@ -236,7 +236,7 @@ fn what_is_refused_leaves_nothing_behind() {
     refused(&["--session-header", "authorization"], "not allowed");
     assert!(!session.path("trace.jsonl").exists());
     fs::write(session.path("trace.jsonl"), "dear").unwrap();
-    refused(&[], "never written over");
+    refused(&[], "never overwrites");
     assert_eq!(fs::read(session.path("trace.jsonl")).unwrap(), b"dear");
 }
 
@@ -276,7 +276,7 @@ fn limits_end_it() {
         assert_eq!(recording.ask("", SHORT).0, 200);
     }
     let mut line = String::new();
-    while !line.contains("nothing more is recorded; traffic passes on") {
+    while !line.contains("recording has stopped; traffic is still forwarded") {
         line.clear();
         assert!(recording.said.read_line(&mut line).unwrap() > 0);
     }
@@ -443,7 +443,7 @@ fn idle_clients_make_way_and_that_is_said() {
     drop((clients, probe));
     assert_eq!(code, Some(0), "{words}");
     assert_eq!(words.matches("warning: 8 connections are open (--max-connections)").count(), 1);
-    assert!(words.contains("3 connections came beyond the 8 of --max-connections"), "{words}");
+    assert!(words.contains("3 connections exceeded the 8 of --max-connections"), "{words}");
     let summary: Value = serde_json::from_str(&printed).unwrap();
     let expected = json!({"beyond_limit": 3, "made_way": 3, "turned_away": 0});
     assert_eq!(summary["connections"], expected, "{words}");

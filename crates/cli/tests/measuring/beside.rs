@@ -304,7 +304,7 @@ fn a_collector_that_wants_only_some_still_gets_the_rest() {
     let outcome = crate::support::outcome(child.wait_with_output().unwrap());
     let summary: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(summary["requests"]["ok"], 6);
-    assert!(outcome.stderr.contains("took 0 spans, then the sending was stopped"));
+    assert!(outcome.stderr.contains("took 0 spans, then sending was stopped"));
     assert!(outcome.stderr.contains("/b --traces …` sends all of them"), "{}", outcome.stderr);
 }
 
@@ -330,7 +330,7 @@ fn several_runs_have_their_traces_and_those_without_say_why() {
     run("plain", &[]);
     let report = session.run(&["report", "plain", "--traces", "none.jsonl"]);
     assert_eq!(report.code, Some(2), "{}", report.stderr);
-    assert!(report.stderr.contains("no request was traced: the plan"), "{}", report.stderr);
+    assert!(report.stderr.contains("no request was traced: the run"), "{}", report.stderr);
 }
 
 #[test]

@@ -32,11 +32,11 @@ fn wrong_usage_is_said_clearly_and_exits_with_2() {
         (&["report", "/tmp"], "not a run folder"),
         (
             &["run", "mock", "--rate", "inf", "--num-requests", "5", "--warmup", "1s"],
-            "neither warm-up",
+            "cannot have a warm-up",
         ),
         (
             &["run", "mock", "--rate", "inf", "--num-requests", "5", "--cooldown", "1s"],
-            "neither warm-up",
+            "cannot have a warm-up",
         ),
         (&["run", "mock", "--concurrency", "5", "--arrivals", "constant"], "cannot be used with"),
         (&["run", "mock", "--concurrency", "5", "--max-concurrency", "2"], "cannot be used with"),

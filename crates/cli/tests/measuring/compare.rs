@@ -229,7 +229,7 @@ fn engines_that_take_turns() {
     assert_ne!(same, b);
     let twice = session.run(&["compare", &a, &same, "--rate", "40", "--at-once", "--out", "twice"]);
     assert_eq!(twice.code, Some(2), "{}", twice.stderr);
-    assert!(twice.stderr.contains("`a` and `b` are one server"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("`a` and `b` are the same server"), "{}", twice.stderr);
     let broken = "echo no such engine; exit 7";
     let args = ["compare", &a, &b, "--rate", "40", "--switch-cmd", broken, "--out", "broken"];
     let failed = session.run(&args);
@@ -249,7 +249,7 @@ fn all_at_once_at_half_of_what_the_reference_carries() {
     let rate = number(&found["design"]["levels"][0], "rate");
     // Sixteen users of a server that takes 28 ms, or longer on a busy machine.
     assert!(rate > 0.0 && rate <= 290.0, "{rate}");
-    assert!(done.stderr.contains(&format!("load: {rate}/s, half of")), "{}", done.stderr);
+    assert!(done.stderr.contains(&format!("load: {rate} req/s, half of")), "{}", done.stderr);
     let measured = runs(&found);
     assert!(measured.len() >= 6, "{measured:?}");
     for block in measured.chunks(3) {
@@ -373,7 +373,7 @@ fn ctrl_c_while_nothing_is_measured() {
     wait_for(&session, "out/points", 1, 0);
     server.kill();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.contains("went away in mid-run")));
+    assert!(lines.any(|line| line.contains("stopped answering during a run")));
     let (done, none) = interrupt(child);
     assert_eq!((done.code, &none["comparison"]["state"]), (Some(130), &"interrupted".into()));
 }

@@ -329,10 +329,10 @@ fn the_length_check_obeys_the_time_limit_of_requests() {
     let outcome = session.run(&[&args[..], &limits].concat());
     // A question took up to a minute, and two go unanswered.
     assert!((goodput_clock::now() - begin).as_secs() < 30.0, "{}", outcome.stderr);
-    let line = "lengths are about right only";
+    let line = "prompt lengths are approximate";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("no answer within 0.3 s"), "{}", outcome.stderr);
-    assert!(!outcome.stderr.contains("asking the server how it counts"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("calibrating prompt lengths"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_length_check_that_takes_long_is_announced() {
     });
     let args = ["run", &server.url(), "--model", "m", "--rate", "10", "--num-requests", "1"];
     let outcome = Session::new().run(&[&args[..], &["--timeout", "20s", "--out", "out"]].concat());
-    let line = "asking the server how it counts tokens, for 60 s at most";
+    let line = "calibrating prompt lengths with the server, for up to 60 s";
     assert_eq!(outcome.stderr.matches(line).count(), 1, "{}", outcome.stderr);
 }
 
@@ -362,7 +362,7 @@ fn a_usage_that_cannot_be_right_is_left_aside() {
     let args = ["run", &server.url(), "--model", "m", "--rate", "10", "--num-requests", "3"];
     let outcome = Session::new().run(&[&args[..], &["--out", "out"]].concat());
     outcome.assert_finished("usage");
-    let line = "the server counts 4294967295 tokens in a prompt of 64, which cannot be";
+    let line = "the server reports 4294967295 tokens for a prompt of 64, which is impossible";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("requests"), "{}", outcome.stdout);
 }
@@ -385,6 +385,6 @@ fn a_model_whose_name_is_a_text_is_refused() {
     let refused = run(1 << 20);
     assert_eq!(refused.code, Some(3));
     assert!(refused.stderr.contains("whose name has 1048576 characters"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--model names"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--model"), "{}", refused.stderr);
     assert!(refused.stderr.len() < 1_000);
 }

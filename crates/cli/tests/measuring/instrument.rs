@@ -69,7 +69,7 @@ fn the_canary_can_be_left_out() {
     let args = ["--concurrency", "2", "--num-requests", "20", "--max-tokens", "5"];
     let (outcome, summary) =
         session.measure("mock:ttft=1ms,itl=1ms", &[&args[..], &["--canary", "off"]].concat());
-    outcome.assert_finished("no canary");
+    outcome.assert_finished("could not start the canary");
     assert_eq!(at(&summary, "client.canary"), &Value::Null);
     let plan = std::fs::read_to_string(session.path("out/plan.toml")).unwrap();
     assert!(plan.contains("canary = false"), "{plan}");

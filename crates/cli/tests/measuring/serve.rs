@@ -124,7 +124,7 @@ fn a_server_that_does_not_come_up_is_reported_with_its_last_words() {
                 "server.log",
             ],
         ),
-        ("sh -c 'kill -9 $$'", &[], 3, &["killed by signal 9", "it said nothing"]),
+        ("sh -c 'kill -9 $$'", &[], 3, &["killed by signal 9", "it printed nothing"]),
         ("true", &[], 3, &["ended with status 0", "foreground"]),
         (
             "sh -c 'echo alive; sleep 30'",

@@ -122,7 +122,7 @@ fn what_cannot_be_read_is_said_before_the_load() {
         (&["--metrics-url", "http://h/m", "--metrics-url", "http://h/m"], ["twice", "hint"]),
         (&["--gpu", "http://h/m,nonsense"], ["`nonsense`", "hint"]),
         (&["--metrics", "off", "--metrics-url", "http://h/m"], ["contradict", "hint"]),
-        (&["--metrics-interval", "5ms"], ["so often", "100ms"]),
+        (&["--metrics-interval", "5ms"], ["too short", "100ms"]),
         (&["--metrics-map", "none.toml"], ["none.toml", "hint"]),
         (&["--metrics-map", "bad.toml"], ["bad.toml", "line 2"]),
         (&["--metrics-map", "unknown.toml"], ["unknown.toml", "nope"]),

@@ -149,13 +149,13 @@ fn what_cannot_be_read_is_refused_with_advice() {
         (&["--slo", "ttft > 5ms"], "has an upper limit: expected `<` or `<=`", "--slo"),
         (&["--slo", ""], "SLO term 1, ``: expected a term", "--slo"),
         (&["--goodput", "ttft"], "or a preset (interactive,", "--slo"),
-        (&["--attainment", "99%"], "there is no SLO", "add --slo"),
+        (&["--attainment", "99%"], "needs an SLO", "add --slo"),
         (
             &["--slo", "e2e < 5s", "--attainment", "99"],
             "`99` is no share",
             "99% or --attainment 0.99",
         ),
-        (&["--slo", "interactive", "--no-stream"], "without streams", "promise e2e"),
+        (&["--slo", "interactive", "--no-stream"], "without streaming", "use e2e"),
     ];
     for (args, message, hint) in cases {
         let outcome = session.run(&[&["run", "mock:fast", "--rate", "5"], args].concat());

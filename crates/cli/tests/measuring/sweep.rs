@@ -390,7 +390,7 @@ fn what_makes_no_sense() {
     }
     let inside = session.run(&["sweep", FOUR, "--serve", "x", "--quiet", "--out", "served"]);
     assert!(
-        inside.code != Some(0) && inside.stderr.contains("needs no server"),
+        inside.code != Some(0) && inside.stderr.contains("does not apply to the mock"),
         "{}",
         inside.stderr
     );

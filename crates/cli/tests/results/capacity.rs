@@ -224,11 +224,11 @@ fn bad_results_are_refused() {
     assert!(!outcome.stderr.contains('\u{1b}'));
     let whole = serde_json::to_string(&fixture::sweep(Vec::new(), 20.0, 25.0)).unwrap();
     let cases = [
-        ("cut.json", whole[..whole.len() / 2].to_owned(), "is no JSON"),
+        ("cut.json", whole[..whole.len() / 2].to_owned(), "is not valid JSON"),
         ("other.json", "{\"schema\": \"goodput.repeats/1\"}".to_owned(), "goodput.repeats/1"),
-        ("foreign.json", "{\"a\": 1}".to_owned(), "no schema"),
+        ("foreign.json", "{\"a\": 1}".to_owned(), "no `schema`"),
         ("field.json", whole.replace("\"points\"", "\"dots\""), "cannot be used"),
-        ("empty.json", String::new(), "is no JSON"),
+        ("empty.json", String::new(), "is not valid JSON"),
     ];
     for (name, text, what) in cases {
         std::fs::write(session.path(name), text).unwrap();

@@ -296,7 +296,7 @@ fn a_folder_that_vanishes_costs_nothing() {
         assert_eq!(summary["requests"]["ok"], 120);
         assert!(done.stderr.contains("was removed during the run"), "{}", done.stderr);
         if is_blocked {
-            assert!(done.stderr.contains("cannot be written anew"), "{}", done.stderr);
+            assert!(done.stderr.contains("cannot be written again"), "{}", done.stderr);
             continue;
         }
         let again = soon(&session, &["report", "runs/here", "--json"]);

@@ -444,7 +444,7 @@ fn what_cannot_be_sent_is_refused_with_a_hint() {
         (&["--turns", "2", "--turn-pause", "soon"], "soon", "--turn-pause"),
         (
             &["--images", "1", "--api", "completions"],
-            "completions cannot carry images",
+            "the completions API cannot carry images",
             "--api chat",
         ),
         (&["--images", "65"], "does not describe images", "2:640x480"),

@@ -141,21 +141,24 @@ fn a_group_of_one_is_a_whole_run() {
 #[test]
 fn what_says_too_little_or_nonsense_is_refused_by_name() {
     let table = [
-        ("HOME=/root", "nothing in the environment"),
-        ("RANK=", "nothing in the environment"),
-        ("JOB_COMPLETION_INDEX=0", "GOODPUT_COMPLETIONS, which says how many"),
-        ("RANK=0", "WORLD_SIZE, which says how many"),
-        ("SLURM_PROCID=0 SLURM_NTASKS=4", "not one of them"),
-        ("PMI_RANK=4 PMI_SIZE=4", "PMI_RANK=4 and PMI_SIZE=4 name no rank"),
-        ("RANK=0 WORLD_SIZE=65537", "name no rank"),
-        ("RANK=-1 WORLD_SIZE=2", "RANK=`-1` is no number"),
-        ("RANK=0 WORLD_SIZE=two", "WORLD_SIZE=`two` is no number"),
-        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=host:0", "is no address"),
-        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=host:70000", "is no address"),
-        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=:", "is no address"),
-        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=[::1", "is no address"),
-        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=a;b", "is no address"),
-        ("SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_NODELIST=n[", "names no node"),
+        ("HOME=/root", "no scheduler variable in the environment"),
+        ("RANK=", "no scheduler variable in the environment"),
+        ("JOB_COMPLETION_INDEX=0", "GOODPUT_COMPLETIONS, the number of ranks"),
+        ("RANK=0", "WORLD_SIZE, the number of ranks"),
+        ("SLURM_PROCID=0 SLURM_NTASKS=4", "not one of its tasks"),
+        ("PMI_RANK=4 PMI_SIZE=4", "PMI_RANK=4 and PMI_SIZE=4 do not give a rank"),
+        ("RANK=0 WORLD_SIZE=65537", "do not give a rank"),
+        ("RANK=-1 WORLD_SIZE=2", "RANK=`-1` is not a number"),
+        ("RANK=0 WORLD_SIZE=two", "WORLD_SIZE=`two` is not a number"),
+        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=host:0", "is not an address"),
+        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=host:70000", "is not an address"),
+        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=:", "is not an address"),
+        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=[::1", "is not an address"),
+        ("PMI_RANK=0 PMI_SIZE=2 GOODPUT_RENDEZVOUS=a;b", "is not an address"),
+        (
+            "SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_NODELIST=n[",
+            "does not name a node",
+        ),
     ];
     for (env, expected) in table {
         let said = by(&lines(env)).unwrap_err().to_string();

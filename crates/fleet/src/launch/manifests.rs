@@ -71,8 +71,9 @@ impl Manifests {
 }
 
 fn template() -> Result<Value, LaunchError> {
-    serde_json::from_str(TEMPLATE)
-        .map_err(|error| LaunchError::engine(format!("our own manifests are no JSON: {error}")))
+    serde_json::from_str(TEMPLATE).map_err(|error| {
+        LaunchError::engine(format!("the generated manifests are not valid JSON: {error}"))
+    })
 }
 
 /// What several objects hold.

@@ -10,7 +10,8 @@ pub fn job_name(text: &str) -> Result<String, String> {
     if is_name {
         Ok(text.to_owned())
     } else {
-        Err("a name has at most 50 small letters, digits and hyphens, a letter first".to_owned())
+        Err("a name has at most 50 lowercase letters, digits and hyphens, and starts with a letter"
+            .to_owned())
     }
 }
 
@@ -23,7 +24,7 @@ pub fn object_name(text: &str) -> Result<String, String> {
     if has_edges && bytes.len() <= 253 && bytes.iter().all(is_fit) {
         Ok(text.to_owned())
     } else {
-        Err("an object's name has small letters, digits, hyphens and dots".to_owned())
+        Err("an object's name has lowercase letters, digits, hyphens and dots".to_owned())
     }
 }
 

@@ -22,7 +22,7 @@ use crate::LaunchError;
 /// The driver, but for what was asked.
 const DRIVER: &str = include_str!("templates/ray.py");
 
-const RAY: Tool = Tool::new("ray", "--job needs the program `ray` in PATH, of `ray[default]`");
+const RAY: Tool = Tool::new("ray", "--job needs the program `ray` in PATH; install `ray[default]`");
 
 /// A job that is stopped has so many seconds before it is killed; by itself Ray gives it three.
 const PATIENCE: &str = r#"{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "120"}}"#;
@@ -61,8 +61,8 @@ impl RayJob {
         if self.job.is_none() || command.out.as_ref().is_some_and(|out| out.is_absolute()) {
             return Ok(());
         }
-        Err(LaunchError::usage("Ray removes the folder in which a job works, and results with it")
-            .hint("name another in the words after `--`, as in `-- run … --out /results/load`"))
+        Err(LaunchError::usage("Ray deletes the working folder of a job, and the results in it")
+            .hint("choose another folder in the arguments after `--`, as in `-- run … --out /results/load`"))
     }
 
     /// The driver with what was asked put in: JSON, all but ASCII escaped, in a raw string of Python.
@@ -89,7 +89,7 @@ impl RayJob {
     ) -> Result<Option<u8>, LaunchError> {
         let mut follower = Follower::new(observer);
         let mut running = self.start(driver)?;
-        follower.note("the driver is started; Ctrl-C stops the ranks, which write what they have");
+        follower.note("the driver has started; Ctrl-C stops the ranks, which save their results");
         let mut is_to_stop = false;
         loop {
             let ended = running.child.try_wait().map_err(|error| {
@@ -130,7 +130,7 @@ impl RayJob {
         let mut child = command.spawn().map_err(|error| {
             let program = command.get_program().to_string_lossy();
             LaunchError::engine(format!("cannot run `{program}`: {error}"))
-                .hint("--python names one that has Ray; --dry-run prints the driver")
+                .hint("choose a Python that has Ray with --python; --dry-run prints the driver")
         })?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read says why by its status.
@@ -161,7 +161,8 @@ impl Running {
             signal(&self.child, Signal::INT);
             return true;
         };
-        follower.note(&format!("ray job stop {id}: the ranks have two minutes to write"));
+        follower
+            .note(&format!("ray job stop {id}: the ranks have two minutes to save their results"));
         let told = RAY.ask(&["job", "stop", "--no-wait", "--address", address, id]);
         if let Err(failed) = &told {
             follower.note(&format!("error: {failed}"));
@@ -182,7 +183,7 @@ impl Drop for Folder {
 /// A folder of our own with the driver in it.
 fn folder(driver: &str) -> io::Result<Folder> {
     let path = std::env::temp_dir().join(format!("goodput-ray-{}", std::process::id()));
-    // One that is there already is somebody else's.
+    // An existing one belongs to another job.
     DirBuilder::new().mode(0o700).create(&path)?;
     let folder = Folder(path);
     std::fs::write(folder.0.join("driver.py"), driver)?;

@@ -94,7 +94,10 @@ impl SlurmJob {
         // `12`, or `12;cluster` where there are several.
         let job = said.trim().split(';').next().unwrap_or_default().to_owned();
         if job.is_empty() || !job.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(LaunchError::engine(format!("sbatch names no job: {}", said.trim())));
+            return Err(LaunchError::engine(format!(
+                "sbatch printed no job number: {}",
+                said.trim()
+            )));
         }
         follower.note(&format!("job {job} is submitted; Ctrl-C stops its ranks"));
         let end = follow(&self.name, &job, &mut follower)?;
@@ -115,7 +118,7 @@ impl SlurmJob {
         let is_option =
             |option: &str| option.starts_with('-') && !option.contains(char::is_control);
         if let Some(option) = self.options.iter().find(|option| !is_option(option)) {
-            return Err(LaunchError::usage(format!("`{option}` is no option of sbatch"))
+            return Err(LaunchError::usage(format!("`{option}` is not an option of sbatch"))
                 .hint("write --sbatch-arg=--constraint=ib"));
         }
         let options = ours.into_iter().flatten().chain(self.options.iter().cloned());
@@ -125,8 +128,8 @@ impl SlurmJob {
     /// The time limit in minutes, the shortest unit that Slurm takes by itself.
     fn minutes(&self) -> Result<u64, LaunchError> {
         let time = self.time.ok_or_else(|| {
-            LaunchError::usage("how long this takes cannot be told beforehand")
-                .hint("give the job a limit, as in --time 2h")
+            LaunchError::usage("the duration of this command is unknown beforehand")
+                .hint("set a time limit for the job, as in --time 2h")
         })?;
         Ok(time.as_secs().div_ceil(60).max(1))
     }
@@ -138,13 +141,13 @@ fn bare(value: &str) -> Result<&str, LaunchError> {
     if !value.is_empty() && value.bytes().all(is_fit) {
         return Ok(value);
     }
-    Err(LaunchError::usage(format!("`{value}` is no name of a partition or an account")))
+    Err(LaunchError::usage(format!("`{value}` is not the name of a partition or an account")))
 }
 
 fn text(path: &Path) -> Result<&str, LaunchError> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
     text.ok_or_else(|| {
-        LaunchError::usage("the program's path is no text").hint("give --program PATH")
+        LaunchError::usage("the program's path is not valid UTF-8").hint("give --program PATH")
     })
 }
 
@@ -161,7 +164,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
                 end
             }
             Err(failed) if silent >= PATIENCE => {
-                let hint = format!("the job may go on: squeue -j {job}, scancel {job}");
+                let hint = format!("the job may still run: squeue -j {job}, scancel {job}");
                 return Err(failed.hint(hint));
             }
             Err(_) => {
@@ -181,10 +184,9 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
         }
         match follower.rest() {
             None | Some(StopRequest::None) => {}
-            // One that waits has nobody who hears a signal, and would run later.
+            // A waiting job has no process to signal, and would run later.
             Some(StopRequest::Stop) if is_running(job) => {
-                follower
-                    .note(&format!("scancel --signal=INT {job}: the ranks write what they have"));
+                follower.note(&format!("scancel --signal=INT {job}: the ranks save their results"));
                 cancel(follower, &["--signal=INT", job]);
             }
             Some(StopRequest::Stop | StopRequest::Abort) => {
@@ -350,7 +352,7 @@ mod tests {
     #[test]
     fn what_has_no_known_length_must_say_its_limit() {
         let said = made(&SlurmJob { time: None, ..job(2) }, "sweep http://h").unwrap_err();
-        assert!(said.contains("how long"), "{said}");
+        assert!(said.contains("duration"), "{said}");
         let job = SlurmJob { time: Some(Duration::from_mins(90)), ..job(2) };
         assert!(made(&job, "sweep http://h").unwrap().contains("--time=90\n"));
     }
@@ -359,10 +361,10 @@ mod tests {
     fn nothing_typed_becomes_another_line() {
         let hostile = SlurmJob { partition: Some("a;b".to_owned()), ..job(2) };
         let said = made(&hostile, "run http://h");
-        assert!(said.unwrap_err().contains("no name of a partition"));
+        assert!(said.unwrap_err().contains("is not the name of a partition"));
         let hostile = SlurmJob { options: vec!["x".to_owned()], ..job(2) };
         let said = made(&hostile, "run http://h");
-        assert!(said.unwrap_err().contains("no option of sbatch"));
+        assert!(said.unwrap_err().contains("is not an option of sbatch"));
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Tool {
         }
         let said = text(&output.stderr);
         let said = said.trim();
-        let said = if said.is_empty() { "it says nothing" } else { said };
+        let said = if said.is_empty() { "it printed nothing" } else { said };
         let verb = words.first().copied().unwrap_or_default();
         Err(LaunchError::engine(format!("`{} {verb}` failed: {said}", self.name)))
     }

@@ -50,7 +50,7 @@ fn entry(out: &mut String, key: &str, value: &Value, indent: usize) {
     }
 }
 
-/// An item of a list; the first entry of a map stands beside the hyphen.
+/// An item of a list; the first entry of a map stands next to the hyphen.
 fn item(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) if !map.is_empty() => {

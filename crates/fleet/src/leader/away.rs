@@ -3,7 +3,7 @@
 /// Sentences that are kept; what comes after them is counted in one.
 const KEPT: usize = 16;
 /// That one.
-const OTHERS: &str = "others were turned away too";
+const OTHERS: &str = "more connections were refused";
 
 /// Each sentence with how often it was so, the first one first.
 #[derive(Debug, Default)]

@@ -33,7 +33,7 @@ pub(super) enum Upload {
     Granted(Files, PathBuf),
     /// They come.
     Taking,
-    /// They come, but nobody waits for them any more.
+    /// They arrive after the wait has ended.
     Ignored,
     /// They are where they belong: the member shares our disk.
     InPlace,
@@ -44,7 +44,7 @@ impl Upload {
         matches!(self, Self::Granted(..) | Self::Taking)
     }
 
-    /// What is under way is of no use any more.
+    /// The transfer in progress is no longer needed.
     pub(super) fn forget(&mut self) {
         *self = match self {
             Self::Granted(..) | Self::Taking | Self::Ignored => Self::Ignored,
@@ -65,11 +65,14 @@ fn flaw(files: &Files, most: u64) -> Option<String> {
     let mut names = BTreeSet::new();
     for (name, _) in files {
         if !UPLOADED.contains(&name.as_str()) || !names.insert(name) {
-            return Some(format!("`{}` is no file of a run, or is there twice", short(name, 64)));
+            return Some(format!(
+                "`{}` is not a file of a run, or was sent twice",
+                short(name, 64)
+            ));
         }
     }
     let bytes = files.iter().fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
-    (bytes > most).then(|| format!("{bytes} bytes of files, and {most} are allowed"))
+    (bytes > most).then(|| format!("{bytes} bytes of files exceed the limit of {most}"))
 }
 
 impl State {
@@ -80,10 +83,10 @@ impl State {
         let took_part = matches!(peer.phase, Phase::Running | Phase::Done);
         let flaw = match flaw(&files, most) {
             _ if !is_present => Some(WENT_ON.to_owned()),
-            _ if !took_part => Some("it has no part in this order".to_owned()),
+            _ if !took_part => Some("it does not take part in this order".to_owned()),
             // Those that were ignored came before the offer; nothing more of them follows.
             _ if !matches!(peer.upload, Upload::None | Upload::Ignored) => {
-                Some("it was offered before".to_owned())
+                Some("the files were offered before".to_owned())
             }
             flaw => flaw,
         };
@@ -126,14 +129,15 @@ impl State {
         }
     }
 
-    /// What is to be done first when files come; an error where nobody asked for them.
+    /// What is to be done first when files come; an error where they were not requested.
     pub(super) fn taking(
         &mut self,
         rank: u32,
         connection: u64,
         is_last: bool,
     ) -> Result<Taking, &'static str> {
-        let peer = self.peer(rank, connection).ok_or("it was replaced")?;
+        let peer =
+            self.peer(rank, connection).ok_or("another connection of this rank replaced it")?;
         match std::mem::take(&mut peer.upload) {
             Upload::Granted(files, into) => {
                 peer.upload = Upload::Taking;
@@ -149,14 +153,14 @@ impl State {
                 Ok(Taking::Ignored)
             }
             Upload::Offered(_) if is_last => {
-                peer.upload = Upload::Refused("it did not wait for its turn".to_owned());
+                peer.upload = Upload::Refused("it sent files before its turn".to_owned());
                 Ok(Taking::Ignored)
             }
             other if is_last => {
                 peer.upload = other;
                 Ok(Taking::Ignored)
             }
-            _ => Err("it sends files that nobody asked for"),
+            _ => Err("it sends files that were not requested"),
         }
     }
 
@@ -185,7 +189,9 @@ impl State {
             peer.upload = Upload::None;
         }
         if let Some(collecting) = self.collecting.as_mut().filter(|_| was_sending) {
-            collecting.results.insert(rank, Err(format!("it was lost while it sent them: {why}")));
+            collecting
+                .results
+                .insert(rank, Err(format!("the connection was lost during the transfer: {why}")));
         }
         self.grant();
     }
@@ -207,8 +213,8 @@ impl State {
                     (Phase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
                     (Phase::Running | Phase::Done, _) if peer.is_there() => continue,
                     _ => peer.lost.as_ref().map_or_else(
-                        || "it took no part".to_owned(),
-                        |why| format!("it was lost: {why}"),
+                        || "it did not take part".to_owned(),
+                        |why| format!("the connection was lost: {why}"),
                     ),
                 },
             };
@@ -220,7 +226,7 @@ impl State {
     fn end_collection(&mut self) -> Vec<(u32, Result<PathBuf, String>)> {
         let number = self.number().unwrap_or_default();
         let Some(mut collecting) = self.collecting.take() else { return Vec::new() };
-        let late = "its files were not here in time";
+        let late = "its files did not arrive in time";
         for (rank, peer) in &mut self.peers {
             if !collecting.results.contains_key(rank) {
                 peer.upload.forget();

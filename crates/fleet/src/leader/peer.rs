@@ -99,7 +99,7 @@ impl Peer {
     pub(super) fn put(&mut self, said: &Said) {
         let Some(out) = &self.out else { return };
         if out.try_send(Arc::clone(said)).is_err() {
-            self.lose("it does not read what it is told");
+            self.lose("it does not read its messages");
         }
     }
 

@@ -23,8 +23,8 @@ use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember, short};
 use crate::{FleetError, Refusal, Token};
 
-/// Those that have proved nothing yet, at most, beside as many as are missing: where more come, the
-/// oldest make way, so that nobody can keep the others out by waiting.
+/// Most unauthenticated connections, in addition to one for each missing rank: where more come, the
+/// oldest are closed, so that idle connections cannot keep the others out.
 const STRANGERS: usize = 64;
 /// The system's queue: as many as may start at once.
 const BACKLOG: u32 = 4_096;
@@ -124,7 +124,7 @@ async fn let_in(shared: Arc<Shared>, listener: TcpListener, store: mpsc::Sender<
                     async move { meet(&shared, stream, from.ip(), displaced, &store).await },
                 );
             }
-            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and there is no token"),
+            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and no token is set"),
             Err(_) => tokio::time::sleep(BREATH).await,
         }
     }
@@ -150,7 +150,7 @@ fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
 
 /// Notes that a stranger was turned away.
 fn note(shared: &Shared, from: IpAddr, why: &str) {
-    let sentence = format!("someone at {} {why}", from.to_canonical());
+    let sentence = format!("a connection from {} {why}", from.to_canonical());
     shared.lock().turned_away.note(sentence);
 }
 
@@ -196,8 +196,10 @@ async fn meet(
                 () = part(stream, None) => {}
             };
         }
-        Some(Err(_)) => return note(shared, from, "spoke something else, or broke off"),
-        None => return note(shared, from, "proved nothing in time"),
+        Some(Err(_)) => {
+            return note(shared, from, "used another protocol, or closed the connection");
+        }
+        None => return note(shared, from, "did not authenticate in time"),
     };
     // A stranger no more.
     drop(displaced);
@@ -238,7 +240,7 @@ async fn be_with(
     shared.changed.notify_all();
     let Admitted { connection, queue, cut } = admitted;
     let (reader, writer) = tokio::io::split(stream);
-    let ear = Ear { shared, rank, connection, store };
+    let ear = MessageReader { shared, rank, connection, store };
     let why = tokio::select! {
         biased;
         () = cut.notified() => "it was cut off".to_owned(),
@@ -264,14 +266,14 @@ async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std
 }
 
 /// Hears one member.
-struct Ear<'a> {
+struct MessageReader<'a> {
     shared: &'a Arc<Shared>,
     rank: u32,
     connection: u64,
     store: &'a mpsc::Sender<Item>,
 }
 
-impl Ear<'_> {
+impl MessageReader<'_> {
     /// Hears until nothing more comes; says why.
     async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
@@ -309,7 +311,7 @@ impl Ear<'_> {
         };
         self.hold(true);
         for item in first.into_iter().chain([item]) {
-            self.store.send(item).await.map_err(|_| "nothing is written any more")?;
+            self.store.send(item).await.map_err(|_| "writing has stopped")?;
         }
         self.hold(false);
         Ok(())

@@ -275,7 +275,7 @@ impl State {
         let said = message(&ToMember::Beat);
         for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_there()) {
             if peer.is_silent(at, silence) {
-                peer.lose(&format!("not heard for {:.0} s", silence.as_secs()));
+                peer.lose(&format!("no message for {:.0} s", silence.as_secs()));
                 continue;
             }
             peer.put(&said);
@@ -286,7 +286,7 @@ impl State {
         self.ask_next();
     }
 
-    /// We were stopped ourselves: nobody is silent because of that.
+    /// This process itself was suspended: the ranks are not silent because of that.
     pub(super) fn forgive(&mut self, at: Nanos) {
         self.peers.values_mut().for_each(|peer| peer.hear(at));
     }

@@ -1,6 +1,6 @@
 //! Writes what members hand over: on a thread of its own, as disks may wait and clocks may not.
 //!
-//! The files of a member go into a folder beside the one that is meant, which gets its name when all
+//! The files of a member go into a folder next to the final one, which gets its name when all
 //! are there, each as long as the member said.
 
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub(super) enum Item {
     },
 }
 
-/// Writes until nobody can send anything more.
+/// Writes until every sender is gone.
 pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
     let mut folders: HashMap<u64, Folder> = HashMap::new();
     while let Some(item) = items.blocking_recv() {
@@ -85,7 +85,7 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
     }
 }
 
-/// The folder of a member, under way.
+/// The incomplete folder of a member.
 struct Folder {
     rank: u32,
     into: PathBuf,
@@ -109,7 +109,7 @@ impl Folder {
             return Ok(());
         }
         if self.into.symlink_metadata().is_ok() {
-            return Err(format!("`{}` is there already", self.into.display()));
+            return Err(format!("`{}` already exists", self.into.display()));
         }
         if let Some(above) = self.into.parent() {
             fs::create_dir_all(above).map_err(|error| cannot(above, &error))?;
@@ -133,7 +133,7 @@ impl Folder {
         self.make()?;
         self.close()?;
         let place = self.files.iter().position(|(offered, _)| offered == name);
-        let place = place.ok_or("a file came that was not offered")?;
+        let place = place.ok_or("received a file that was not offered")?;
         // From the fixed list: the name as it was offered was looked at.
         let (name, left) = self.files.swap_remove(place);
         let path = self.part.join(&name);
@@ -146,14 +146,14 @@ impl Folder {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let (file, left) = self.current.as_mut().ok_or("a piece came without its file")?;
-        *left = left.checked_sub(bytes.len() as u64).ok_or("a file is longer than was said")?;
+        let (file, left) = self.current.as_mut().ok_or("received a piece without its file")?;
+        *left = left.checked_sub(bytes.len() as u64).ok_or("a file is longer than announced")?;
         file.write_all(bytes).map_err(|error| cannot(&self.part, &error))
     }
 
     fn close(&mut self) -> Result<(), String> {
         match self.current.take() {
-            Some((_, left)) if left > 0 => Err("a file is shorter than was said".to_owned()),
+            Some((_, left)) if left > 0 => Err("a file is shorter than announced".to_owned()),
             _ => Ok(()),
         }
     }
@@ -161,7 +161,7 @@ impl Folder {
     fn finish(&mut self) -> Result<PathBuf, String> {
         self.close()?;
         if !self.files.is_empty() {
-            return Err("not all files came that were offered".to_owned());
+            return Err("some offered files did not arrive".to_owned());
         }
         self.make()?;
         fs::rename(&self.part, &self.into).map_err(|error| cannot(&self.into, &error))?;
@@ -173,7 +173,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_made {
-            // What is not whole is of no use here: the member has it all.
+            // Incomplete files are removed: the member still has all of them.
             let _ = fs::remove_dir_all(&self.part);
         }
     }

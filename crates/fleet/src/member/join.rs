@@ -71,7 +71,7 @@ impl From<FrameError> for Tried {
     fn from(error: FrameError) -> Self {
         match error {
             FrameError::TooLarge(_) | FrameError::Garbage | FrameError::Tampered => {
-                Self::Again("something that is not a fleet answers there".to_owned())
+                Self::Again("the process there does not speak the fleet protocol".to_owned())
             }
             FrameError::Io(error) => Self::Again(error.to_string()),
             other => Self::Again(other.to_string()),
@@ -102,7 +102,7 @@ pub(super) fn join(
             Ok(Err(Tried::Again(reason))) => why = reason,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(io::Error::other("a thread of the fleet has ended").into());
+                return Err(io::Error::other("a thread of the fleet ended unexpectedly").into());
             }
         }
         if !look(&why) || now() >= settings.deadline {
@@ -111,7 +111,7 @@ pub(super) fn join(
     }
 }
 
-/// The thread of a member: tries until rank 0 lets it in, or nobody waits for it any more.
+/// The thread of a member: tries until rank 0 accepts it, or the caller gives up.
 fn speak(
     runtime: &Runtime,
     address: &str,
@@ -158,7 +158,7 @@ fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<
         // Not a name with a port: it will never be one.
         io::ErrorKind::InvalidInput => Tried::Never(FleetError::NoLeader {
             address: address.to_owned(),
-            why: "that is not HOST:PORT".to_owned(),
+            why: "the address is not HOST:PORT".to_owned(),
         }),
         _ => error.into(),
     })?;

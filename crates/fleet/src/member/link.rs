@@ -30,7 +30,7 @@ pub(super) type Out = (Kind, Vec<u8>);
 
 /// What was heard.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct MemberInbox {
     pub(super) order: Option<Order>,
     go: Option<(u64, Nanos, ClockOffset)>,
     off: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct Heard {
     at: Nanos,
 }
 
-impl Heard {
+impl MemberInbox {
     /// Whether the order of this number begins.
     pub(super) fn start(&self, number: u64) -> Start {
         match (self.go, self.off, &self.order, &self.lost) {
@@ -61,7 +61,7 @@ impl Heard {
 /// What the threads of a member share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    heard: Mutex<Heard>,
+    heard: Mutex<MemberInbox>,
     changed: Condvar,
     /// The order that is carried out.
     pub(super) number: AtomicU64,
@@ -76,12 +76,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Heard> {
+    fn lock(&self) -> MutexGuard<'_, MemberInbox> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at what was heard.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&mut Heard) -> T) -> T {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut MemberInbox) -> T) -> T {
         look(&mut self.lock())
     }
 
@@ -133,7 +133,7 @@ pub(super) async fn run(line: Line, stream: Stream, queues: Queues) {
     line.shared.lock().at = now();
     let why = tokio::select! {
         biased;
-        () = line.farewell() => "this member has left".to_owned(),
+        () = line.farewell() => "this rank has left".to_owned(),
         why = line.watch() => why,
         why = line.listen(reader) => why,
         why = line.talk(writer, queues) => why,
@@ -194,7 +194,7 @@ impl Line {
 
     fn answer(&self, what: &ToLeader) {
         if let (Some(control), Ok(out)) = (self.control.upgrade(), message(what)) {
-            // Where the queue is full there is nobody to hear it in time.
+            // Where the queue is full the message could not be read in time.
             let _ = control.try_send(out);
         }
     }
@@ -257,7 +257,7 @@ impl Line {
                 heard.at = present;
             }
             if present - heard.at > self.silence {
-                return format!("not heard for {:.0} s", self.silence.as_secs());
+                return format!("no message for {:.0} s", self.silence.as_secs());
             }
             before = present;
         }

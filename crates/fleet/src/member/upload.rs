@@ -17,23 +17,23 @@ use crate::message::{ToLeader, UPLOADED, WENT_ON};
 const BREATH: Nanos = Nanos::from_millis(1);
 
 /// What rank 0 has said about the files.
-enum Word {
+enum UploadAnswer {
     Take,
     Taken(Option<String>),
 }
 
 /// How long something may take.
-struct Patience<'a> {
+struct UploadPatience<'a> {
     deadline: Nanos,
     /// Whether the caller still wants it.
     look: &'a mut dyn FnMut() -> bool,
 }
 
-impl Patience<'_> {
+impl UploadPatience<'_> {
     fn check(&mut self) -> Result<(), FleetError> {
         let why = match now() {
-            at if at >= self.deadline => "rank 0 did not take them in time",
-            _ if !(self.look)() => "it was given up here",
+            at if at >= self.deadline => "rank 0 did not accept them in time",
+            _ if !(self.look)() => "this rank gave up",
             _ => return Ok(()),
         };
         Err(FleetError::Upload(why.to_owned()))
@@ -64,17 +64,17 @@ impl Member {
         // What was said of taken ones stays: rank 0 may have given these up already.
         self.shared.look(|heard| heard.take = None);
         let offer = files.iter().map(|file| (file.name.to_owned(), file.bytes)).collect();
-        let mut patience = Patience { deadline: Nanos(u64::MAX), look: &mut look };
+        let mut patience = UploadPatience { deadline: Nanos(u64::MAX), look: &mut look };
         // In the queue of files: what is left of those before goes first.
         let offer = ToLeader::Offer { number: self.number(), files: offer };
         self.send(message(&offer)?, &mut patience)?;
         let turn = self.wait_for_word(true, &mut patience);
         patience.deadline = now() + within;
         let sent = match turn {
-            Ok(Word::Take) => {
+            Ok(UploadAnswer::Take) => {
                 files.into_iter().try_for_each(|file| self.send_file(file, &mut patience))
             }
-            Ok(Word::Taken(refused)) => outcome(refused),
+            Ok(UploadAnswer::Taken(refused)) => outcome(refused),
             Err(error) => Err(error),
         };
         // The last word is said whatever happened: rank 0 may wait for it.
@@ -82,24 +82,24 @@ impl Member {
             Ok(()) => ToLeader::Sent,
             Err(error) => ToLeader::Cut(error.to_string()),
         };
-        let mut brief = Patience { deadline: now() + LOOK_UP, look: &mut || true };
+        let mut brief = UploadPatience { deadline: now() + LOOK_UP, look: &mut || true };
         let patience = if sent.is_ok() { &mut patience } else { &mut brief };
         self.send(message(&last)?, patience)?;
         sent?;
         match self.wait_for_word(false, patience)? {
-            Word::Taken(refused) => outcome(refused),
-            Word::Take => Ok(()),
+            UploadAnswer::Taken(refused) => outcome(refused),
+            UploadAnswer::Take => Ok(()),
         }
     }
 
-    fn word(&self, counts_take: bool) -> Option<Word> {
+    fn word(&self, counts_take: bool) -> Option<UploadAnswer> {
         let number = self.number();
         self.shared.look(|heard| match (&heard.taken, &heard.order) {
-            (Some((of, refused)), _) if *of == number => Some(Word::Taken(refused.clone())),
+            (Some((of, refused)), _) if *of == number => Some(UploadAnswer::Taken(refused.clone())),
             (_, Some(order)) if order.number > number => {
-                Some(Word::Taken(Some(WENT_ON.to_owned())))
+                Some(UploadAnswer::Taken(Some(WENT_ON.to_owned())))
             }
-            _ if counts_take && heard.take == Some(number) => Some(Word::Take),
+            _ if counts_take && heard.take == Some(number) => Some(UploadAnswer::Take),
             _ => None,
         })
     }
@@ -107,8 +107,8 @@ impl Member {
     fn wait_for_word(
         &self,
         counts_take: bool,
-        patience: &mut Patience<'_>,
-    ) -> Result<Word, FleetError> {
+        patience: &mut UploadPatience<'_>,
+    ) -> Result<UploadAnswer, FleetError> {
         loop {
             if let Some(word) = self.word(counts_take) {
                 return Ok(word);
@@ -121,7 +121,11 @@ impl Member {
         }
     }
 
-    fn send_file(&self, run_file: RunFile, patience: &mut Patience<'_>) -> Result<(), FleetError> {
+    fn send_file(
+        &self,
+        run_file: RunFile,
+        patience: &mut UploadPatience<'_>,
+    ) -> Result<(), FleetError> {
         let RunFile { name, bytes: mut left, mut file } = run_file;
         self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
         while left > 0 {
@@ -129,7 +133,7 @@ impl Member {
             file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;
             left -= piece.len() as u64;
             self.send((Kind::Piece, piece), patience)?;
-            if let Some(Word::Taken(Some(why))) = self.word(false) {
+            if let Some(UploadAnswer::Taken(Some(why))) = self.word(false) {
                 return Err(FleetError::Upload(why));
             }
         }
@@ -137,7 +141,7 @@ impl Member {
     }
 
     /// Puts a frame into the queue of files, when there is room.
-    fn send(&self, mut out: Out, patience: &mut Patience<'_>) -> Result<(), FleetError> {
+    fn send(&self, mut out: Out, patience: &mut UploadPatience<'_>) -> Result<(), FleetError> {
         use tokio::sync::mpsc::error::TrySendError;
         let Some(files) = &self.files else { return Err(self.lost()) };
         loop {
@@ -174,7 +178,7 @@ fn run_files(folder: &Path) -> io::Result<Vec<RunFile>> {
             Err(error) => return Err(error),
         }
     }
-    if files.is_empty() { Err(io::Error::other("no files of a run")) } else { Ok(files) }
+    if files.is_empty() { Err(io::Error::other("a folder without run files")) } else { Ok(files) }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> FleetError {

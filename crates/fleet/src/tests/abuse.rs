@@ -39,7 +39,7 @@ fn another_token_is_refused_and_counted() {
     );
     let none = MemberSettings { token: None, ..settings(1, 2) };
     assert_eq!(refused(&leader, &none), Refusal::Token);
-    until_said(&leader, &[("someone at 127.0.0.1 has another token", 2)]);
+    until_said(&leader, &[("a connection from 127.0.0.1 has another token", 2)]);
     assert_eq!(leader.members().len(), 0);
     joined(&leader, 1, 2);
 }
@@ -76,10 +76,10 @@ fn who_is_out_of_place_is_told_why() {
     let refusal = refused(&leader, &old).to_string();
     assert!(refusal.contains("1.0.0") && refusal.contains("0.9.0"), "{refusal}");
     let said = [
-        ("rank 1 at 127.0.0.1 came a second time", 1),
-        ("rank 1 at 127.0.0.1 is one of 4 clients, and there are 3 here", 1),
-        ("rank 0 at 127.0.0.1 cannot join: there is one rank 0, which listens", 1),
-        ("someone at 127.0.0.1 runs goodput 0.9.0, and this is goodput 1.0.0", 1),
+        ("rank 1 at 127.0.0.1 joined a second time", 1),
+        ("rank 1 at 127.0.0.1 is one of 4 ranks, and this fleet has 3", 1),
+        ("rank 0 at 127.0.0.1 cannot join as rank 0, the coordinator", 1),
+        ("a connection from 127.0.0.1 runs goodput 0.9.0, and this is goodput 1.0.0", 1),
     ];
     until_said(&leader, &said);
     joined(&leader, 2, 3);
@@ -99,7 +99,7 @@ fn after(what: Do) -> Phase {
 
 #[test]
 fn what_is_changed_repeated_or_left_out_ends_the_conversation() {
-    let tampered = "what was sent was changed, repeated or left out on its way";
+    let tampered = "data was changed, repeated or dropped on the way";
     for what in [Do::Change, Do::Repeat, Do::Omit] {
         assert_eq!(after(what), Phase::Lost(tampered.to_owned()), "{what:?}");
     }
@@ -135,7 +135,10 @@ fn a_conversation_played_again_is_not_believed() {
     until("its leave", || is_lost(&leader, 1));
     let mut again = TcpStream::connect(target).unwrap();
     again.write_all(&seen).unwrap();
-    until_said(&leader, &[("someone at 127.0.0.1 spoke something else, or broke off", 1)]);
+    until_said(
+        &leader,
+        &[("a connection from 127.0.0.1 used another protocol, or closed the connection", 1)],
+    );
     assert!(!super::member(&leader, 1).is_there);
 }
 
@@ -166,7 +169,7 @@ fn a_man_in_the_middle_is_refused() {
     });
     let refused = joining.join().unwrap().unwrap_err();
     assert!(matches!(refused, FleetError::Refused(Refusal::Token)), "{refused}");
-    until_said(&leader, &[("someone at 127.0.0.1 has another token", 1)]);
+    until_said(&leader, &[("a connection from 127.0.0.1 has another token", 1)]);
     assert!(leader.members().is_empty());
     // What it has seen says the version, and neither who the member is nor the token.
     let seen = String::from_utf8(seen).unwrap();
@@ -235,7 +238,8 @@ fn garbage_is_dropped_and_the_others_are_served() {
         for is_within_tls in [false, true] {
             say_as_stranger(&leader, bytes, is_within_tls);
             times += 1;
-            let said = "someone at 127.0.0.1 spoke something else, or broke off";
+            let said =
+                "a connection from 127.0.0.1 used another protocol, or closed the connection";
             until_said(&leader, &[(said, times)]);
         }
     }
@@ -265,7 +269,7 @@ fn those_who_say_nothing_keep_nobody_out() {
     }
     joined(&leader, 1, 2);
     // It was the 201st; 64 may be there, and the one that was missing.
-    until_said(&leader, &[("someone at 127.0.0.1 proved nothing in time", 136)]);
+    until_said(&leader, &[("a connection from 127.0.0.1 did not authenticate in time", 136)]);
     drop((open, within));
 }
 

@@ -64,7 +64,7 @@ fn folders_arrive_whole() {
         let log = |folder: &Path| fs::read(folder.join("requests.log")).unwrap();
         assert!(log(&into) == log(from.path()));
     }
-    assert_eq!(got[2], (3, Err("it took no part".to_owned())));
+    assert_eq!(got[2], (3, Err("it did not take part".to_owned())));
 }
 
 #[test]
@@ -76,12 +76,12 @@ fn a_listener_reads_nothing() {
     begin(&leader, &[&member], Order { plan, ..run(1) });
     member.done("a line for people").unwrap();
     let from = folder(0);
-    fs::write(from.path().join("text.jsonl"), "what somebody asked").unwrap();
+    fs::write(from.path().join("text.jsonl"), "what a user asked").unwrap();
     let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
     assert!(got[0].1.is_ok() && told[0].is_ok(), "{got:?} {told:?}");
     let seen = relay.seen.lock().unwrap().clone();
     assert!(seen.len() > 1_000);
-    let secrets = ["engine.example", "a-model", "host 1", "people", "somebody", "requests", SECRET];
+    let secrets = ["engine.example", "a-model", "host 1", "people", "a user", "requests", SECRET];
     for secret in secrets {
         let is_there = seen.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!is_there, "`{secret}` can be read");
@@ -96,7 +96,7 @@ fn what_is_there_is_never_written_over() {
     fs::create_dir(into.path().join("shard-1")).unwrap();
     let from = folder(10);
     let (got, told) = hand_over(&leader, &[(&member, from.path())], into.path());
-    assert!(got[0].1.as_ref().unwrap_err().contains("there already"), "{got:?}");
+    assert!(got[0].1.as_ref().unwrap_err().contains("already exists"), "{got:?}");
     assert!(matches!(&told[0], Err(FleetError::Upload(_))), "{told:?}");
     // The next order's files are taken as if nothing had been.
     begin(&leader, &[&member], point(2));
@@ -115,12 +115,9 @@ fn too_much_is_refused() {
     // The manifest has two bytes, and so have the texts.
     let (large, fit) = (folder(997), folder(996));
     let (got, told) = hand_over(&leader, &[(&member, large.path())], into.path());
-    let why = "1001 bytes of files, and 1000 are allowed";
+    let why = "1001 bytes of files exceed the limit of 1000";
     assert_eq!(got[0], (1, Err(why.to_owned())));
-    assert_eq!(
-        told[0].as_ref().unwrap_err().to_string(),
-        format!("the files were not taken: {why}")
-    );
+    assert_eq!(told[0].as_ref().unwrap_err().to_string(), format!("the files were refused: {why}"));
     assert_eq!(names(into.path()), Vec::<String>::new());
     begin(&leader, &[&member], point(2));
     let (got, _) = hand_over(&leader, &[(&member, fit.path())], into.path());
@@ -142,7 +139,7 @@ fn a_folder_that_is_cut_off_leaves_nothing() {
         });
         hand_over(&leader, &[(&member, from.path())], into.path())
     });
-    assert!(got[0].1.as_ref().unwrap_err().contains("not heard for 2 s"), "{got:?}");
+    assert!(got[0].1.as_ref().unwrap_err().contains("no message for 2 s"), "{got:?}");
     assert!(matches!(told[0], Err(FleetError::Lost(_))), "{told:?}");
     until("the end of what was begun", || names(into.path()).is_empty());
 }
@@ -153,7 +150,7 @@ fn who_does_not_come_in_time_is_named() {
     let member = joined(&leader, 1, 3);
     begin(&leader, &[&member], run(1));
     let got = leader.collect(|_| into.path().join("x"), now(), |_| true);
-    assert_eq!(got[0], (1, Err("its files were not here in time".to_owned())));
+    assert_eq!(got[0], (1, Err("its files did not arrive in time".to_owned())));
     assert_eq!(got[1], (2, Err("it never joined".to_owned())));
     // Rank 0 does not collect any more: the member, which has heard so, is not kept waiting.
     leader.stop();
@@ -161,7 +158,7 @@ fn who_does_not_come_in_time_is_named() {
     let from = folder(10);
     let deadline = soon();
     let told = member.upload(from.path(), LONG, || now() < deadline).unwrap_err().to_string();
-    assert_eq!(told, "the files were not taken: its files were not here in time");
+    assert_eq!(told, "the files were refused: its files did not arrive in time");
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(member.upload(empty.path(), LONG, || true), Err(FleetError::Upload(_))));
 }
@@ -180,7 +177,7 @@ fn who_fails_after_the_start_is_not_waited_for() {
     let (got, told) = hand_over(&leader, &[(&members[2], from.path())], into.path());
     assert!(told[0].is_ok(), "{told:?}");
     assert_eq!(got[0], (1, Err("the disk is full".to_owned())));
-    assert!(got[1].1.as_ref().unwrap_err().contains("no files of a run"), "{got:?}");
+    assert!(got[1].1.as_ref().unwrap_err().contains("a folder without run files"), "{got:?}");
     assert!(got[2].1.is_ok(), "{got:?}");
     let fate = member(&leader, 1);
     assert_eq!((fate.phase, fate.has_begun), (Phase::Refused("the disk is full".to_owned()), true));
@@ -207,8 +204,8 @@ fn of_every_rank_is_known_whether_it_began_and_was_lost() {
     assert_eq!(fates, [(true, gone.clone()), (true, gone.clone()), (true, gone), (false, None)]);
     let got = leader.collect(|_| into.path().join("x"), soon(), |_| true);
     let why: Vec<_> = got.into_iter().map(|(_, outcome)| outcome.unwrap_err()).collect();
-    let lost = "it was lost: it has left";
-    assert_eq!(why, [lost, lost, lost, "it took no part"]);
+    let lost = "the connection was lost: it has left";
+    assert_eq!(why, [lost, lost, lost, "it did not take part"]);
     // Of the next order nothing is known yet.
     leader.prepare(point(2)).unwrap();
     let fates: Vec<_> = leader.members().into_iter().map(|it| (it.has_begun, it.lost)).collect();
@@ -237,7 +234,7 @@ fn who_does_not_want_to_wait_gets_what_is_there() {
     // It was not asked again.
     assert_eq!(refused, 1);
     assert_eq!(got[0], (1, Ok(into.path().join("1"))));
-    assert_eq!(got[1], (2, Err("its files were not here in time".to_owned())));
+    assert_eq!(got[1], (2, Err("its files did not arrive in time".to_owned())));
 }
 
 #[test]
@@ -262,7 +259,7 @@ fn who_waits_for_its_turn_may_give_up_and_follows_rank_0() {
     let (member, from) = (joined(&leader, 1, 2), folder(10));
     begin(&leader, &[&member], point(1));
     let told = member.upload(from.path(), LONG, || false).unwrap_err().to_string();
-    assert_eq!(told, "the files were not taken: it was given up here");
+    assert_eq!(told, "the files were refused: this rank gave up");
     begin(&leader, &[&member], point(2));
     // Rank 0 never takes them, and gives the next order.
     let asked = AtomicBool::new(false);
@@ -278,7 +275,7 @@ fn who_waits_for_its_turn_may_give_up_and_follows_rank_0() {
         until("its wait", || asked.load(Ordering::SeqCst));
         leader.prepare(point(3)).unwrap();
         let told = told.join().unwrap().unwrap_err().to_string();
-        assert_eq!(told, "the files were not taken: rank 0 went on without them");
+        assert_eq!(told, "the files were refused: rank 0 continued without them");
     });
     assert_eq!(taken(&member), point(3));
 }

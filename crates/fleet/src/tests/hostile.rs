@@ -120,7 +120,7 @@ fn only_files_of_a_run_are_taken() {
         let leader = lead(2);
         let mut rogue = Rogue::running(&leader);
         rogue.offer(&[("plan.toml", 1), (name, 1)]);
-        assert!(rogue.refusal().contains("is no file of a run"), "{name}");
+        assert!(rogue.refusal().contains("is not a file of a run"), "{name}");
     }
     let leader = lead(2);
     let mut rogue = Rogue::running(&leader);
@@ -130,7 +130,7 @@ fn only_files_of_a_run_are_taken() {
     let leader = lead(2);
     let mut rogue = Rogue::running(&leader);
     rogue.offer(&[("plan.toml", u64::MAX), ("server.log", u64::MAX)]);
-    assert!(rogue.refusal().contains("are allowed"));
+    assert!(rogue.refusal().contains("exceed the limit"));
 }
 
 /// What rank 0 got and what it says, when a member that has offered a plan of two bytes does this.
@@ -155,8 +155,8 @@ fn files_are_what_was_said_of_them_or_nothing() {
     let whole = sending(|rogue| rogue.file("plan.toml", b"ab"));
     assert!(matches!(whole, (Ok(_), None, 1)), "{whole:?}");
     let cases: [(&str, Act); 7] = [
-        ("longer than was said", |it| it.file("plan.toml", b"abc")),
-        ("shorter than was said", |it| it.file("plan.toml", b"a")),
+        ("longer than announced", |it| it.file("plan.toml", b"abc")),
+        ("shorter than announced", |it| it.file("plan.toml", b"a")),
         ("was not offered", |it| it.file("server.log", b"ab")),
         ("was not offered", |it| {
             it.say(&ToLeader::File { name: "plan.toml".to_owned() });
@@ -165,7 +165,7 @@ fn files_are_what_was_said_of_them_or_nothing() {
             it.file("plan.toml", b"ab");
         }),
         ("without its file", |it| it.send(Kind::Piece, b"ab")),
-        ("not all files came", |it| it.say(&ToLeader::Sent)),
+        ("some offered files did not arrive", |it| it.say(&ToLeader::Sent)),
         ("it gave up: the disk", |it| it.say(&ToLeader::Cut("the disk".to_owned()))),
     ];
     for (why, act) in cases {
@@ -178,11 +178,11 @@ fn files_are_what_was_said_of_them_or_nothing() {
 #[test]
 fn who_breaks_the_rules_is_cut_off() {
     let cases: [(&str, Act); 5] = [
-        ("not of this protocol", |it| it.send(Kind::Message, b"[[[[")),
-        ("not of this protocol", |it| it.send(Kind::Message, &[0xff; 100])),
-        ("nobody asked for", |it| it.send(Kind::Piece, b"ab")),
-        ("nobody asked for", |it| it.say(&ToLeader::File { name: "plan.toml".to_owned() })),
-        ("more than is allowed", |it| it.send(Kind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),
+        ("another protocol", |it| it.send(Kind::Message, b"[[[[")),
+        ("another protocol", |it| it.send(Kind::Message, &[0xff; 100])),
+        ("not requested", |it| it.send(Kind::Piece, b"ab")),
+        ("not requested", |it| it.say(&ToLeader::File { name: "plan.toml".to_owned() })),
+        ("exceeds the limit", |it| it.send(Kind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),
     ];
     for (why, act) in cases {
         let leader = lead(2);
@@ -223,10 +223,7 @@ fn who_does_not_read_is_lost_and_keeps_nobody_waiting() {
     for number in 2..100 {
         leader.prepare(Order { plan: plan.clone(), ..point(number) }).unwrap();
     }
-    assert_eq!(
-        member(&leader, 1).phase,
-        Phase::Lost("it does not read what it is told".to_owned())
-    );
+    assert_eq!(member(&leader, 1).phase, Phase::Lost("it does not read its messages".to_owned()));
 }
 
 /// The next member that comes, let in as rank 0 does it.
@@ -322,7 +319,7 @@ fn what_was_given_up_does_not_stand_in_the_way_of_the_next_order() {
     };
     // It was told that its files are not wanted, and its last word was never sent.
     let refused = order(&mut rogue, 1, b"abc");
-    assert!(refused.unwrap_err().contains("longer than was said"));
+    assert!(refused.unwrap_err().contains("longer than announced"));
     rogue.begin(&leader, point(2));
     let got = order(&mut rogue, 2, b"ab");
     assert!(got.is_ok(), "{got:?}");
@@ -341,7 +338,7 @@ fn a_leader_that_breaks_the_rules_is_lost() {
             stream
         });
         let member = joining.join().unwrap();
-        let why = "what came is not of this protocol".to_owned();
+        let why = "received data of another protocol".to_owned();
         assert_eq!(member.next(LONG), Next::Lost(why));
     }
 }
@@ -351,7 +348,7 @@ async fn flood(stream: TlsStream<TcpStream>, what: &impl serde::Serialize) {
     let said = serde_json::to_vec(what).unwrap();
     let frame = [&(1 + said.len() as u32).to_be_bytes()[..], &[1], &said].concat();
     let many = frame.repeat(10_000);
-    // Read too: what nobody reads would stop the other end.
+    // Read too: unread data would block the other end.
     let (mut from, mut to) = tokio::io::split(stream);
     let reading =
         tokio::spawn(async move { while matches!(from.read(&mut [0; 4096]).await, Ok(1..)) {} });

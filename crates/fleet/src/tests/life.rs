@@ -51,7 +51,7 @@ fn a_run_from_the_first_word_to_the_last() {
     assert!(!members[0].is_lost());
     until("the end of the connection", || members[0].done("").is_err());
     let late = members[0].done("").unwrap_err().to_string();
-    assert_eq!(late, "the other end is lost: it has said that nothing follows");
+    assert_eq!(late, "lost the connection: it has announced the end");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_member_may_come_before_the_start_and_for_the_next_point_but_not_into_a_run(
     begin(&leader, &[&first, &second], run(2));
     let late = join(leader.address(), &settings(3, 4)).unwrap_err();
     assert!(matches!(late, FleetError::Refused(Refusal::Begun)), "{late}");
-    let said = ("rank 3 at 127.0.0.1 came after the start".to_owned(), 1);
+    let said = ("rank 3 at 127.0.0.1 joined after the start".to_owned(), 1);
     assert_eq!(leader.turned_away(), [said]);
 }
 
@@ -176,8 +176,8 @@ fn a_partition_is_seen_at_both_ends() {
     relay.set(Do::Hold);
     until("the loss at rank 0", || is_lost(&leader, 1));
     until("the loss at the member", || far.is_lost());
-    assert_eq!(member(&leader, 1).phase, Phase::Lost("not heard for 2 s".to_owned()));
-    assert_eq!(far.next(Nanos::ZERO), Next::Lost("not heard for 2 s".to_owned()));
+    assert_eq!(member(&leader, 1).phase, Phase::Lost("no message for 2 s".to_owned()));
+    assert_eq!(far.next(Nanos::ZERO), Next::Lost("no message for 2 s".to_owned()));
     // What it was told before holds, and nothing that it does now waits or fails badly.
     assert_eq!(far.wait_go(LONG), go);
     far.report(Totals::default());
@@ -219,7 +219,7 @@ fn who_finds_nobody_says_so() {
     let hurried = MemberSettings { deadline: now(), ..settings(1, 2) };
     assert!(matches!(join(address, &hurried), Err(FleetError::NoLeader { .. })));
     let bare = Member::join("localhost", &settings(1, 2), |_| true).unwrap_err();
-    assert!(bare.to_string().contains("that is not HOST:PORT"), "{bare}");
+    assert!(bare.to_string().contains("the address is not HOST:PORT"), "{bare}");
     let given_up = Member::join(&address.to_string(), &settings(1, 2), |_| false);
     assert!(matches!(given_up, Err(FleetError::NoLeader { .. })));
 }

@@ -117,7 +117,7 @@ impl Place {
 }
 
 fn drive(case: &Case<'_>, http: Http, ask: Ask) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("no loopback: {error}");
+    let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");
     let place = PLACE.take().filter(|place| place.used < INPUTS_PER_ADDRESS);
     let mut place = place.map_or_else(Place::new, Ok).map_err(failed)?;
     place.used += 1;

@@ -6,7 +6,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use goodput_live::{Answered, Asked, Limits as ProxyLimits, Proxy, Settings, Upstream, Witness};
+use goodput_live::{
+    Answered, Limits as ProxyLimits, ObservedRequest, Proxy, Settings, Upstream, Witness,
+};
 use goodput_model::Http;
 
 use super::{Target, USUAL, seeds, wire};
@@ -91,11 +93,11 @@ fn answers() -> Vec<Vec<u8>> {
     all
 }
 
-/// Whoever asks is not remembered.
+/// Does not store requests.
 struct Forgetful;
 
 impl Witness for Forgetful {
-    fn asked(&self, _: Asked) {}
+    fn asked(&self, _: ObservedRequest) {}
     fn answered(&self, _: Answered) {}
 }
 
@@ -113,8 +115,8 @@ thread_local! {
 impl Place {
     fn new() -> Result<Self, String> {
         let answer = Arc::new(Mutex::new(Vec::new()));
-        let server =
-            server(Arc::clone(&answer)).map_err(|error| format!("no loopback: {error}"))?;
+        let server = server(Arc::clone(&answer))
+            .map_err(|error| format!("cannot use the loopback interface: {error}"))?;
         let url = format!("http://{server}").parse().map_err(|error| format!("{error:?}"))?;
         let upstream = Upstream { url, http: Http::Http1, cacert: None, insecure: false };
         let limits = ProxyLimits {
@@ -163,7 +165,7 @@ fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
     let mut place = place.map_or_else(Place::new, Ok)?;
     place.used += 1;
     answer.clone_into(&mut place.answer.lock().unwrap_or_else(PoisonError::into_inner));
-    let failed = |error: std::io::Error| format!("no loopback: {error}");
+    let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");
     let mut stream = TcpStream::connect(place.proxy.address()).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     // It may refuse the request before it has come whole.
@@ -175,7 +177,9 @@ fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
             Ok(0) => break Ok(()),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                break Err("the proxy keeps a client that has said everything".to_owned());
+                break Err(
+                    "the proxy keeps the connection of a client that has finished".to_owned()
+                );
             }
             Err(_) => break Ok(()),
         }

@@ -28,7 +28,7 @@ const PLANS: [&str; 3] = [
 const MANIFEST: &str = include_str!("../../corpus/manifest.json");
 const SUMMARY: &str = include_str!("../../corpus/summary.json");
 
-/// Requests that went well, requests with faults, and what was seen beside them.
+/// Completed requests, failed requests, and observations made during them.
 const LOGS: [&[u8]; 3] = [
     include_bytes!("../../corpus/requests.log"),
     include_bytes!("../../corpus/requests-faults.log"),
@@ -174,11 +174,11 @@ fn drain<T: Framed>(path: &Path) {
     }
 }
 
-/// The numbers of a run whose records, or what was seen beside them, say anything.
+/// The figures of a run with arbitrary records and observations.
 fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
     static READ: OnceLock<Option<Plan>> = OnceLock::new();
     let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
-        return Err("the plan of the corpus is no plan".to_owned());
+        return Err("the plan in the corpus is not valid".to_owned());
     };
     let judgements: Vec<AnswerJudgement> =
         read(&case.scratch.file("judgements.log", &repaired(samples))?);

@@ -240,7 +240,7 @@ fn answer(case: &Case<'_>) -> Result<(), String> {
 
 /// Statuses, headers, bytes and trailers of the answers on a connection, and how it ended.
 #[derive(Debug, PartialEq, Default)]
-struct Taken {
+struct InflowResult {
     heads: Vec<goodput_wire::InflowHead>,
     data: Vec<u8>,
     trailers: Vec<HeaderMap>,
@@ -253,7 +253,7 @@ fn http1(case: &Case<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]], may_have_body| {
         let mut inflow = Inflow::new(32 << 10);
         inflow.expect(may_have_body);
-        let mut taken = Taken::default();
+        let mut taken = InflowResult::default();
         for piece in pieces {
             inflow.push(&mut piece.to_vec());
             take_all(&mut inflow, &mut taken);
@@ -270,7 +270,7 @@ fn http1(case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn take_all(inflow: &mut Inflow, taken: &mut Taken) {
+fn take_all(inflow: &mut Inflow, taken: &mut InflowResult) {
     match inflow.take_head() {
         Ok(head) => taken.heads.extend(head),
         Err(fault) => taken.fault = Some(fault),
@@ -331,5 +331,5 @@ fn extra(case: &Case<'_>) -> Result<(), String> {
     let body = dialect.encode(&[], &request);
     serde_json::from_slice::<serde_json::Value>(&body)
         .map(drop)
-        .map_err(|error| format!("the body is no JSON: {error}"))
+        .map_err(|error| format!("the body is not valid JSON: {error}"))
 }

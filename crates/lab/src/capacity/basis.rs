@@ -152,24 +152,28 @@ fn of_file(
     };
     let bytes = goodput_files::read(file, goodput_files::MOST_SUMMARY).map_err(unreadable)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Failed::usage(format!("`{shown}` is no JSON: {error}"))
-            .hint("was it cut off? `goodput report` makes a run's summary anew from its log")
+        Failed::usage(format!("`{shown}` is not valid JSON: {error}"))
+            .hint("the file may be cut off; `goodput report` rebuilds a run's summary from its log")
     })?;
     let schema = value.get("schema").and_then(Value::as_str).unwrap_or("").to_owned();
     if !wanted.is_empty() && schema != Sweeps::SCHEMA {
-        return Err(Failed::usage(format!("`{shown}` does not hold several configurations"))
-            .hint("leave --configuration out"));
+        return Err(Failed::usage(format!("`{shown}` holds only one configuration"))
+            .hint("remove --configuration"));
     }
     match schema.as_str() {
         SweepSummary::SCHEMA => Ok((of_sweep(&typed(value, file)?)?, root)),
         Summary::SCHEMA => Ok((of_run(&typed(value, file)?)?, root)),
         Sweeps::SCHEMA => of_sweeps(&typed(value, file)?, root, wanted),
-        "" => Err(Failed::usage(format!("`{shown}` is no summary of ours: it names no schema"))
-            .hint(HINT)),
+        "" => Err(Failed::usage(format!(
+            "`{shown}` is not a goodput summary: it has no `schema` field"
+        ))
+        .hint(HINT)),
         other => {
             let other: String = other.chars().take(60).collect();
-            Err(Failed::usage(format!("`{shown}` holds `{other}`, which no plan can rest on"))
-                .hint(HINT))
+            Err(Failed::usage(format!(
+                "`{shown}` holds `{other}`, which cannot be used for a capacity plan"
+            ))
+            .hint(HINT))
         }
     }
 }
@@ -177,7 +181,7 @@ fn of_file(
 fn typed<T: DeserializeOwned>(value: Value, file: &Path) -> Result<T, Failed> {
     serde_json::from_value(value).map_err(|error| {
         Failed::usage(format!("`{}` cannot be used: {error}", file.display()))
-            .hint("it was written by another version of goodput, or by hand")
+            .hint("another version of goodput may have written it, or it was edited by hand")
     })
 }
 
@@ -196,7 +200,7 @@ fn of_sweeps(
     };
     let found = if wanted.is_empty() {
         sweeps.best.and_then(|best| sweeps.configurations.get(best)).ok_or_else(|| {
-            Failed::usage("no configuration is the best one: none has an answer")
+            Failed::usage("no configuration has an answer, so none is the best")
                 .hint(format!("choose one with --configuration; {}", names()))
         })?
     } else {

@@ -22,7 +22,7 @@ pub(super) fn simulate(
     observer: &dyn Observer,
 ) -> Simulation {
     let Some(sizes) = sizes else {
-        return Simulation::refused("lengths of prompts and answers are not known", "");
+        return Simulation::refused("the lengths of prompts and answers are unknown", "");
     };
     let begun = now();
     let fitted = match calibrate(basis, sizes) {

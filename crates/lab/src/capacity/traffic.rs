@@ -10,8 +10,7 @@ use goodput_model::Nanos;
 use super::refused;
 use crate::error::{Failed, dataset_failed};
 
-const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp in \
-                    each line (ours, Mooncake, BurstGPT, Azure)";
+const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp on each line (goodput, Mooncake, BurstGPT, Azure)";
 
 /// A load over time, and what is known of its requests.
 pub struct Load {
@@ -50,15 +49,14 @@ impl Load {
         let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
         (differs(input, measured.0) || differs(output, measured.1)).then(|| {
             format!(
-                "the trace's requests have {input:.0} and {output:.0} tokens on average, the \
-                 measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
+                "the trace's requests average {input:.0} input and {output:.0} output tokens, the measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
                 measured.0, measured.1
             )
         })
     }
 }
 
-/// The beginning of the first line that says something; empty where it is no text.
+/// The beginning of the first line that says something; empty where it is not text.
 fn first_line(path: &Path) -> Result<String, Failed> {
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)

@@ -12,15 +12,15 @@ use crate::error::Failed;
 use crate::events::Observer;
 use crate::saved::json;
 
-/// The floor that was measured from this machine on this target (URL without secrets, model); none
-/// where nobody did.
+/// The floor that was measured from this machine on this target (URL without secrets, model), if
+/// any.
 fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
     let machine = calibrate::machine();
     let path = file(&machine, target, model)?;
     let bytes = read_state(&path)?;
     let ignored = |why: &str| {
         let path = path.display();
-        observer.warn(format!("the noise floor in {path} is left out: {why}"));
+        observer.warn(format!("ignoring the noise floor in {path}: {why}"));
     };
     let mut floor = serde_json::from_slice::<Floor>(&bytes)
         .map_err(|error| ignored(&error.to_string()))
@@ -53,7 +53,7 @@ pub(super) fn keep(floor: &Floor) -> Result<PathBuf, Failed> {
 /// The file that keeps it, in a folder that is there.
 fn place(floor: &Floor) -> Result<PathBuf, Failed> {
     let path = file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
-        Failed::usage("the noise floor is not kept: neither XDG_STATE_HOME nor HOME is set")
+        Failed::usage("cannot save the noise floor: neither XDG_STATE_HOME nor HOME is set")
             .hint("set one of them")
     })?;
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -82,7 +82,7 @@ pub struct Rig<'a> {
     pub is_margin_chosen: bool,
 }
 
-/// The floor of this rig, where somebody has measured it as this is measured. Margins that nobody
+/// The noise floor of this rig, if it was measured like this comparison. Margins that the user did
 /// chose rise to it; margins that the user chose, and gates, are refused below it.
 pub fn known(
     design: &mut Design,
@@ -91,10 +91,10 @@ pub fn known(
 ) -> Result<Option<Floor>, Failed> {
     let Some(floor) = load(rig.target, rig.model, observer) else { return Ok(None) };
     if let Some(why) = unlike(&floor, design, rig.workload) {
-        observer.notice(format!("the noise floor of this rig is left out: {why}"));
+        observer.notice(format!("ignoring the noise floor of this rig: {why}"));
         return Ok(None);
     }
-    // A gate is no margin: what nobody chose rises with and without gates.
+    // A gate is not a margin: default margins rise with and without gates.
     if let Some(raised) = raise(design, &floor, rig.has_slo, rig.is_margin_chosen) {
         observer.notice(raised);
     }
@@ -113,7 +113,7 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {
         return Some(format!(
-            "it was measured at {}, and the load here is no given number",
+            "it was measured at {}, and this comparison has no fixed load",
             floor.load
         ));
     }
@@ -125,14 +125,17 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
         return Some(format!("it was measured with {}, and this is {workload}", floor.workload));
     }
     // The same requests do not take quite the same time twice. A tenth of the time is a twentieth of
-    // the spread, and nobody knows a floor that well.
+    // the spread, and a floor is not known that well.
     let is_as_long = (floor.run_s / design.run_s).ln().abs() <= 0.1;
     (!is_as_long).then(|| {
-        format!("it was measured in runs of {} s, and these take {} s", floor.run_s, design.run_s)
+        format!(
+            "it was measured in runs of {} s, and these runs take {} s",
+            floor.run_s, design.run_s
+        )
     })
 }
 
-/// Raises the margins that nobody chose to the floors of their metrics; none where all lie above.
+/// Raises default margins to the floors of their metrics; none where all lie above.
 fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> Option<String> {
     let mut raised = Vec::new();
     for metric in tested(design, has_slo) {
@@ -147,7 +150,7 @@ fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> 
     }
     (!raised.is_empty()).then(|| {
         format!(
-            "margins at the noise floor of this rig: {} ({}); --margin chooses one for all",
+            "margins set to the noise floor of this rig: {} ({}); --margin sets one for all metrics",
             raised.join(", "),
             measured(floor)
         )
@@ -173,16 +176,14 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
     let worst = asked.filter_map(below).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((noise, metric, what)) = worst else { return Ok(()) };
     let message = format!(
-        "{what} lies below the noise floor of {} on this rig: two measurements of one server \
-         differ by {:.2} {} by chance ({})",
+        "{what} is below the noise floor of {} on this rig: two measurements of one server differ by {:.2} {} by chance ({})",
         metric.title,
         100.0 * noise,
         unit(&metric),
         measured(floor)
     );
     let hint = format!(
-        "ask for {:.1} % at least, or measure longer runs (--duration) and their floor with --aa; \
-         more blocks do not lower a floor",
+        "use {:.1} % or more, or measure longer runs (--duration) and their noise floor with --aa; more blocks do not lower it",
         ((1e3 * noise).floor() + 1.0) / 10.0
     );
     Err(Failed::usage(message).hint(hint))
@@ -249,7 +250,7 @@ mod tests {
     fn a_gate_is_held_against_the_floor_of_its_own_metric() {
         let gate = |change| Gate { metric: "ttft_p99".to_owned(), limit: Limit::Below, change };
         let noisy = floor(&[("ttft_p99", 0.04), ("tpot_p99", 0.9)]);
-        // What nobody chose lies above the floor by then.
+        // Default margins lie above the floor by then.
         let with = |change| {
             let mut design = Design { gates: vec![gate(change)], ..Design::default() };
             assert!(raise(&mut design, &noisy, false, false).unwrap().contains("p99 TTFT 4.1 %"));
@@ -263,7 +264,7 @@ mod tests {
         // As a change it is e^0.04 - 1, which is 4.08 %.
         assert!(check(&with(0.0405), &noisy, false).is_err());
         check(&with(0.041), &noisy, false).unwrap();
-        // A margin that the user chose is refused beside a gate too.
+        // A margin that the user chose is refused next to a gate too.
         assert!(check(&Design { margins: [].into(), ..with(0.5) }, &noisy, false).is_err());
     }
 
@@ -290,7 +291,7 @@ mod tests {
         let mut chosen = Design { margin: 0.03, ..Design::default() };
         assert_eq!(raise(&mut chosen, &noisy, false, true), None);
         assert!(check(&chosen, &noisy, false).is_err());
-        // Nobody chooses that of failures, which is one point.
+        // The margin of failures is fixed at one point.
         let failing = floor(&[("error_share", 0.02)]);
         raise(&mut chosen, &failing, false, true).unwrap();
         assert_eq!((chosen.margin_of("error_share"), chosen.margin_of("ttft_p99")), (0.021, 0.03));
@@ -326,7 +327,7 @@ mod tests {
         for (levels, run_s, workload, says) in [
             (&[16.0][..], 30.0, "chat", "16/s"),
             (&[8.0, 16.0], 30.0, "chat", "8/s, 16/s"),
-            (&[], 30.0, "chat", "no given number"),
+            (&[], 30.0, "chat", "no fixed load"),
             (&[8.0], 30.0, "code", "code"),
             (&[8.0], 60.0, "chat", "60 s"),
             (&[8.0], 0.0, "chat", "0 s"),

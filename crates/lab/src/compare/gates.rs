@@ -21,7 +21,7 @@ pub fn read(texts: &[String], observer: &dyn Observer) -> Result<Vec<Gate>, Fail
         })?);
     }
     for odd in gates.iter().filter(|gate| asks_for_worse(gate)) {
-        observer.warn(format!("the gate `{odd}` holds only where it gets worse"));
+        observer.warn(format!("the gate `{odd}` passes only if the figure gets worse"));
     }
     Ok(gates)
 }
@@ -51,7 +51,7 @@ pub fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
                 ("an SLO", "add --slo interactive, or --slo 'ttft < 500ms, tpot < 50ms'")
             }
             name if BY_RECOUNT.contains(&name) && !has_count => {
-                ("answers that one tokenizer has counted", "measure with --count-with")
+                ("token counts from one tokenizer", "measure with --count-with FILE")
             }
             _ => continue,
         };
@@ -64,7 +64,7 @@ pub fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
 /// Refuses gates that nothing can be said about where only searches are compared.
 pub fn check_search(gates: &[Gate]) -> Result<(), Failed> {
     let Some(gate) = gates.iter().find(|gate| gate.metric != "goodput_rps") else { return Ok(()) };
-    let message = format!("the gate `{gate}` is about runs at one load, and searches have no such");
+    let message = format!("the gate `{gate}` needs runs at one load, and a search has none");
     Err(Failed::usage(message).hint("write --gate 'goodput > -3%', or compare at a --rate"))
 }
 

@@ -55,7 +55,7 @@ pub fn compare(
         let path = resumed.folder.path().to_owned();
         let floor = resumed.earlier.as_ref().and_then(|earlier| earlier.floor.clone());
         if is_over {
-            // Nobody need be there for what is done.
+            // Completed runs need no server.
             let run = CompareRun::new(lab, request, resumed.folder, resumed.kept);
             return Ok((path, run.finish(resumed.earlier, floor)?));
         }
@@ -88,7 +88,7 @@ fn create(
         .map_err(|error| folder_failed(&error))
 }
 
-/// The noise floor of this rig, where somebody has measured it; nothing may be asked below it.
+/// The noise floor of this rig, if measured; no margin may lie below it.
 fn known_floor(
     lab: &Lab,
     request: &mut CompareRequest,

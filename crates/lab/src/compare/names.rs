@@ -32,8 +32,10 @@ pub fn misnamed(text: &str) -> Option<Failed> {
     let is_url = name.contains("://") || name.starts_with("mock:");
     let is_open = is_meant && !is_url && split(text).0.is_none() && !Path::new(text).is_dir();
     is_open.then(|| {
-        Failed::usage(format!("`{name}` is no name: letters, digits, `.`, `_` and `-` make one"))
-            .hint(format!("write old={target}"))
+        Failed::usage(format!(
+            "`{name}` is not a valid name: use letters, digits, `.`, `_` and `-`"
+        ))
+        .hint(format!("write old={target}"))
     })
 }
 
@@ -55,7 +57,7 @@ pub fn refer<T>(
     let Some(asked) = reference else { return Ok(()) };
     let Some(place) = all.iter().position(|one| name(one) == asked) else {
         let names: Vec<&str> = all.iter().map(&name).collect();
-        return Err(Failed::usage(format!("no target is called `{asked}`"))
+        return Err(Failed::usage(format!("no target is named `{asked}`"))
             .hint(format!("there are {}", names.join(", "))));
     };
     if let Some(front) = all.get_mut(..=place) {
@@ -72,7 +74,7 @@ pub fn each<T: Copy>(given: &[T], sides: usize, flag: &str) -> Result<Vec<Option
         all if all.len() == sides => Ok(all.iter().copied().map(Some).collect()),
         all => {
             let message = format!("{flag} has {} numbers for {sides} targets", all.len());
-            Err(Failed::usage(message).hint("one for all, or one for each"))
+            Err(Failed::usage(message).hint("give one for all targets, or one for each"))
         }
     }
 }
@@ -99,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_name_is_said() {
         for text in ["a b=mock", "=mock", "a/b=http://x"] {
-            assert!(misnamed(text).unwrap().to_string().contains("is no name"), "{text}");
+            assert!(misnamed(text).unwrap().to_string().contains("is not a valid name"), "{text}");
         }
         for text in ["a=mock", "http://x/?a=http://b", "mock:ttft=20ms", "runs/a=b", "mock"] {
             assert!(misnamed(text).is_none(), "{text}");

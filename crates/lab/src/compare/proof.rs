@@ -76,7 +76,7 @@ fn read(group: &[PathBuf]) -> Option<Group> {
         is_timed &= !matches!(plan.load.mode, Mode::Closed { .. });
         models.push(folder.manifest().ok()?.target.model);
         take(side, folder.records().ok()?, &mut requests)?;
-        // What this side lacks will be compared with nobody.
+        // Metrics that this side lacks are not compared.
         requests.retain(|_, request| request.sides > side);
     }
     let without_model = models.iter().zip(models.iter().skip(1)).any(|(one, next)| one != next);

@@ -23,7 +23,7 @@ use crate::host;
 use crate::run::Lab;
 pub use baseline::Replan;
 use baseline::{Again, Live, Measured};
-use folders::{Lens, Run, Taken};
+use folders::{Lens, Run, SideResults};
 use levels::Levels;
 pub use targets::{Place, Target, any_saved, read as read_targets};
 
@@ -89,10 +89,10 @@ pub fn compare(
 }
 
 /// What a folder holds; nothing yet of a server.
-fn read(target: &Target, lens: &Lens<'_>) -> Result<Taken, Failed> {
+fn read(target: &Target, lens: &Lens<'_>) -> Result<SideResults, Failed> {
     match &target.place {
-        Place::Saved(folders) => Taken::read(folders, lens),
-        Place::Live(_) => Ok(Taken::default()),
+        Place::Saved(folders) => SideResults::read(folders, lens),
+        Place::Live(_) => Ok(SideResults::default()),
     }
 }
 
@@ -100,7 +100,7 @@ fn read(target: &Target, lens: &Lens<'_>) -> Result<Taken, Failed> {
 fn kept(
     request: &SavedRequest<'_>,
     is_live: bool,
-    sides: &[Taken],
+    sides: &[SideResults],
 ) -> Result<Option<PathBuf>, Failed> {
     let first = sides.first().and_then(|side| side.runs.first());
     let path = match (&request.out, first) {
@@ -116,7 +116,7 @@ fn kept(
 fn measure(
     lab: &Lab,
     targets: &[Target],
-    sides: &mut [Taken],
+    sides: &mut [SideResults],
     again: &Again<'_>,
 ) -> Result<CompareState, Failed> {
     let live = |(side, target): (usize, &'_ Target)| match &target.place {
@@ -161,9 +161,9 @@ impl Settled {
         lab: &Lab,
         request: &SavedRequest<'_>,
         targets: &[Target],
-        sides: &[Taken],
+        sides: &[SideResults],
     ) -> Result<Self, Failed> {
-        let levels = Levels::of(targets, sides, &*lab.observer)?;
+        let levels = Levels::new(targets, sides, &*lab.observer)?;
         if !levels.has_runs() {
             gates::check_search(&request.gates)?;
         }
@@ -181,7 +181,12 @@ impl Settled {
     }
 
     /// What the runs say together.
-    fn conclude(self, facts: CompareFacts, targets: &[Target], sides: &[Taken]) -> Comparison {
+    fn conclude(
+        self,
+        facts: CompareFacts,
+        targets: &[Target],
+        sides: &[SideResults],
+    ) -> Comparison {
         let fewest = sides.iter().map(|side| side.runs.len()).min().unwrap_or(0);
         let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
         let first = sides.first().and_then(|side| side.runs.first());
@@ -196,10 +201,11 @@ impl Settled {
         let proof = proof(&self.levels, sides);
         let behind = self.gpus.into_iter().zip(self.prices);
         let all = (0..).zip(targets.iter().zip(sides)).zip(behind);
-        let side = |((place, (target, taken)), behind): ((u32, (&Target, &Taken)), _)| SavedSide {
-            side: describe(target, taken, behind),
-            runs: self.levels.cells(place, taken),
-        };
+        let side =
+            |((place, (target, taken)), behind): ((u32, (&Target, &SideResults)), _)| SavedSide {
+                side: describe(target, taken, behind),
+                runs: self.levels.cells(place, taken),
+            };
         let saved = all.map(side).collect();
         let comparison = compare::saved(facts, design, saved, self.floor, self.insists);
         Comparison { proof, ..comparison }
@@ -210,7 +216,7 @@ impl Settled {
 fn known_floor(
     lab: &Lab,
     design: &mut Design,
-    sides: &[Taken],
+    sides: &[SideResults],
     is_margin_chosen: bool,
 ) -> Result<Option<Floor>, Failed> {
     let has_slo =
@@ -241,7 +247,7 @@ fn known_floor(
 /// Who it is.
 fn describe(
     target: &Target,
-    taken: &Taken,
+    taken: &SideResults,
     (gpus, price_per_gpu_hour): (Option<u32>, Option<f64>),
 ) -> Side {
     let first = taken.runs.first().map(|run| &run.manifest.target);
@@ -262,8 +268,8 @@ fn describe(
     }
 }
 
-/// What was asked, as far as runs that nobody planned together have it in common.
-fn design(targets: &[Target], sides: &[Taken], levels: &Levels) -> Design {
+/// The request, as far as independent runs have it in common.
+fn design(targets: &[Target], sides: &[SideResults], levels: &Levels) -> Design {
     let design = Design {
         sides: targets.iter().map(|target| target.name.clone()).collect(),
         quantity: if levels.has_runs() { Quantity::Runs } else { Quantity::Goodput },
@@ -286,9 +292,9 @@ fn design(targets: &[Target], sides: &[Taken], levels: &Levels) -> Design {
 }
 
 /// Whether those were sent the same that should have been: runs of one seed at one load.
-fn proof(levels: &Levels, sides: &[Taken]) -> Option<Proof> {
+fn proof(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
     let (reference, others) = sides.split_first()?;
-    let twin = |run: &Run, side: &Taken| {
+    let twin = |run: &Run, side: &SideResults| {
         let is_twin = |other: &&Run| {
             other.plan.load.seed == run.plan.load.seed && levels.place(other) == levels.place(run)
         };

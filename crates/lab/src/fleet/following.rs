@@ -48,7 +48,7 @@ type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
 
 impl Meeting {
     /// Does what client 0 says until it says that nothing follows. Where requests go, and with which
-    /// keys, its own plan says: nobody else does.
+    /// keys, its own plan says: no other rank does.
     pub fn follow(
         &self,
         mut lab: Lab,
@@ -69,12 +69,14 @@ impl Meeting {
                 }
                 Next::Nothing => {}
                 Next::End if last.is_none() && worst == Followed::Done => {
-                    return Err(Failed::target("client 0 ended before anything was measured")
-                        .hint("it says why"));
+                    return Err(Failed::target(
+                        "rank 0 (the coordinator) stopped before anything was measured",
+                    )
+                    .hint("its output says why"));
                 }
                 Next::End => return Ok(worst),
                 Next::Lost(why) => {
-                    lab.observer.warn(format!("client 0 is lost: {why}"));
+                    lab.observer.warn(format!("lost the connection to rank 0: {why}"));
                     return Err(lost(last.as_deref()));
                 }
                 Next::Order(order) => {
@@ -112,10 +114,10 @@ impl Meeting {
         };
         let joined = Member::join(at, &settings, |_| !lab.interrupt.is_interrupted());
         if lab.interrupt.is_interrupted() {
-            return Err(Failed::interrupted("stopped before client 0 was found"));
+            return Err(Failed::interrupted("stopped before rank 0 was found"));
         }
         let member = joined.map_err(|error| fleet_failed(&error))?;
-        lab.observer.note(format!("client {} of {}: joined {at}", shard.index(), shard.count()));
+        lab.observer.note(format!("rank {} of {}: joined {at}", shard.index(), shard.count()));
         Ok(member)
     }
 
@@ -129,7 +131,7 @@ impl Meeting {
     ) -> Result<(), Failed> {
         let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
         let handle = RunHandle::default();
-        let label = format!("client {} of {} · ", self.shard.index(), self.shard.count());
+        let label = format!("rank {} of {} · ", self.shard.index(), self.shard.count());
         let context = RunContext {
             label,
             is_silent: true,
@@ -153,7 +155,7 @@ impl Meeting {
         let summary = measured?;
         if handle.is_off.load(Ordering::Relaxed) {
             RunFolder::discard(folder);
-            return Err(Failed::target("the others began without this client, or not at all"));
+            return Err(Failed::target("the other ranks began without this one, or not at all"));
         }
         let line = format!("{} requests, {:?}", summary.requests.scheduled, summary.verdict);
         let _ = member.done(&line);
@@ -165,8 +167,8 @@ impl Meeting {
 fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed> {
     let prepared = prepare(lab, plan)?;
     if prepared.workload_hash() != order.workload {
-        return Err(Failed::usage("this client would send something else than client 0")
-            .hint("data sets, traces and tokenizers must be the same files everywhere"));
+        return Err(Failed::usage("this rank would send other requests than rank 0")
+            .hint("every rank needs the same data sets, traces and tokenizers"));
     }
     Ok(prepared)
 }
@@ -177,7 +179,7 @@ fn hand_over(lab: &Lab, member: &Member, folder: &Path, is_shared: bool) {
     let waits = || patience.as_ref().is_none_or(|patience| !patience.is_over());
     let handed = if is_shared { member.keep() } else { member.upload(folder, HANDING_OVER, waits) };
     if let Err(error) = handed {
-        lab.observer.warn(format!("{error}; what was measured is in {}", folder.display()));
+        lab.observer.warn(format!("{error}; this rank's shard is in {}", folder.display()));
     }
 }
 
@@ -256,16 +258,16 @@ fn tell(
             }
             if now() >= next {
                 next = now() + EVERY;
-                member.report(super::totals::of(&handle, &tally));
+                member.report(super::totals::from_handle(&handle, &tally));
             }
             pause(Nanos::from_millis(50));
         }
-        member.report(super::totals::of(&handle, &tally));
+        member.report(super::totals::from_handle(&handle, &tally));
     };
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }
 
-/// Where this client keeps what it measures: beside where client 0 puts the whole, so that both may
+/// Where this rank saves its shard: next to the folder of rank 0, so that both may
 /// lie on one disk.
 fn own_path(path: &Path, meeting: &Meeting) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -282,12 +284,12 @@ fn folder(path: &Path, order: &Order) -> PathBuf {
 
 /// Client 0 is gone: what there is can be merged by hand.
 fn lost(last: Option<&Path>) -> Failed {
-    let failed = Failed::target("client 0 went away before it said that nothing follows");
+    let failed = Failed::target("rank 0 stopped before it announced the end");
     match last {
         Some(folder) => failed.hint(format!(
-            "what was measured is in {}; `goodput merge` makes one run of the folders of all clients",
+            "this rank's shard is in {}; `goodput merge` combines the folders of all ranks into one run",
             folder.display()
         )),
-        None => failed.hint("nothing was measured here"),
+        None => failed.hint("this rank measured nothing"),
     }
 }

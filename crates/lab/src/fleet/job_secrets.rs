@@ -11,7 +11,7 @@ use crate::error::Failed;
 use crate::events::Observer;
 use crate::serve::{is_secret, without_secrets};
 
-/// Headers whose values are nobody's secret. Of all others it is not known.
+/// Headers whose values are not secret. Others may be.
 const HARMLESS: [&str; 7] = [
     "accept",
     "accept-encoding",
@@ -50,14 +50,14 @@ impl JobText<'_> {
         for line in self.headers {
             let name = line.split_once(':').map(|(name, _)| name.trim());
             check_header(name.ok_or_else(|| {
-                Failed::usage("a --header has no colon").hint("write --header 'Name: value'")
+                Failed::usage("--header without a colon").hint("write --header 'Name: value'")
             })?)?;
         }
         check_body(self.extra_body)?;
         self.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
         for (flag, command) in self.commands {
             if command.is_some_and(|command| without_secrets(command) != command) {
-                return Err(written(&format!("a secret in {flag}")));
+                return Err(written(&format!("{flag} contains a secret")));
             }
         }
         Ok(())
@@ -73,12 +73,12 @@ pub fn job_plan(path: &Path, observer: &dyn Observer) -> Result<String, Failed> 
     let text = goodput_files::read_text(path, goodput_files::MOST_TOML)
         .map_err(|error| Failed::usage(format!("cannot read `{}`: {error}", path.display())))?;
     if text.len() > MOST_PLAN {
-        return Err(Failed::usage("the plan is too large to be carried along"));
+        return Err(Failed::usage("the plan is too large to put into the job"));
     }
     let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
     check_plan(&plan)?;
     if let Some(file) = plan.target.cacert {
-        observer.warn(format!("the plan names `{file}`, which every rank must have"));
+        observer.warn(format!("the plan uses `{file}`, which must exist on every rank"));
     }
     Ok(text)
 }
@@ -96,7 +96,7 @@ fn check_plan(plan: &Plan) -> Result<(), Failed> {
 
 fn written(what: &str) -> Failed {
     Failed::usage(format!("{what} would be written into the job"))
-        .hint("keys go by the environment: --api-key-env NAME")
+        .hint("pass keys in the environment: --api-key-env NAME")
 }
 
 fn check_url(url: &str) -> Result<(), Failed> {
@@ -127,14 +127,14 @@ fn check_header(name: &str) -> Result<(), Failed> {
     }
     let known = HARMLESS.join(", ");
     Err(written(&format!("the value of header `{name}`")).hint(format!(
-        "keys go by the environment: --api-key-env NAME; only these headers are known to hold none: {known}"
+        "pass keys in the environment with --api-key-env NAME; only these headers are known to hold no secret: {known}"
     )))
 }
 
 fn check_body(text: Option<&str>) -> Result<(), Failed> {
     let Some(text) = text else { return Ok(()) };
     let body = serde_json::from_str(text)
-        .map_err(|error| Failed::usage(format!("the extra body is no JSON: {error}")))?;
+        .map_err(|error| Failed::usage(format!("the extra body is not valid JSON: {error}")))?;
     match secret_member(&body) {
         None => Ok(()),
         Some(name) => Err(written(&format!("the value of `{name}` of the extra body"))),

@@ -38,7 +38,7 @@ const COMING_BACK: Nanos = Nanos::from_millis(10_000);
 /// A record that has not grown for so long will not: a client that is well adds to it every second.
 const STANDS_STILL: Nanos = Nanos::from_millis(5_000);
 
-/// How often somebody looks at what others have done.
+/// How often the coordinator checks the progress of the others.
 const EVERY: Nanos = Nanos::from_millis(200);
 
 /// Client 0, with the others.
@@ -80,7 +80,7 @@ impl Meeting {
         let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
         let others = meeting.shard.count() - 1;
         lab.observer.note(format!(
-            "client 0 of {}: at {}, waiting for {others} more",
+            "rank 0 of {}: listening at {}, waiting for {others} more",
             meeting.shard.count(),
             leader.address()
         ));
@@ -90,13 +90,13 @@ impl Meeting {
         let there = leader.gather(deadline, |there| {
             if there.len() != there_before {
                 there_before = there.len();
-                lab.observer.note(format!("{} of {others} are there", there.len()));
+                lab.observer.note(format!("{} of {others} have joined", there.len()));
             }
             !lab.interrupt.is_interrupted()
         });
         if lab.interrupt.is_interrupted() {
             leader.end();
-            return Err(Failed::interrupted("stopped before the other clients were there"));
+            return Err(Failed::interrupted("stopped before the other ranks had joined"));
         }
         let leader = Arc::new(leader);
         let leading = Leading { leader, meeting, fleet, has_several, orders: AtomicU64::new(0) };
@@ -126,7 +126,7 @@ impl Runner for Leading {
         let kind = if self.has_several { OrderKind::Point } else { OrderKind::Run };
         let plan = plan_text(&prepared.plan).map_err(|error| folder_failed(&error))?;
         let parts = path.join(RunFolder::SHARDS);
-        let mark = Mark::set(&parts, &self.fleet)?;
+        let mark = ShardsMarker::set(&parts, &self.fleet)?;
         let folder = mark.folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
         self.leader.prepare(order).map_err(|error| fleet_failed(&error))?;
@@ -166,17 +166,17 @@ impl Leading {
         let missing = missing.join(", ");
         for (why, times) in self.leader.turned_away() {
             let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
-            observer.warn(format!("turned away: {why}{times}"));
+            observer.warn(format!("refused a connection: {why}{times}"));
         }
         match missing.as_str() {
             "" => Ok(()),
             _ if self.has_several => Err(Failed::void(format!(
-                "client {missing} is not there: what follows would be measured with a smaller load"
+                "rank {missing} did not join: the run would have a smaller load"
             ))
-            .hint("start all clients again; a sweep goes on with --resume FOLDER")),
+            .hint("start all ranks again; --resume FOLDER continues a sweep")),
             _ => {
                 observer.warn(format!(
-                    "beginning without client {missing}: its part of the load will be missing"
+                    "beginning without rank {missing}: its shard of the load will be missing"
                 ));
                 Ok(())
             }
@@ -192,12 +192,12 @@ impl Leading {
             let members = leader.wait_ready(deadline, || !interrupt.is_interrupted());
             for member in &members {
                 if let Some(why) = not_ready(member) {
-                    observer.warn(format!("client {} {why}", member.rank));
+                    observer.warn(format!("rank {} {why}", member.rank));
                 }
             }
             let go = leader.go(AHEAD);
             let count = go.ranks.len() + 1;
-            let begin = if count == 1 { "client begins" } else { "clients begin together" };
+            let begin = if count == 1 { "rank begins" } else { "ranks begin together" };
             observer.note(format!("{count} {begin}"));
             go.at
         })
@@ -245,7 +245,7 @@ impl Leading {
             Patience::new(&lab.interrupt).map_err(|error| Failed::internal(error.to_string()))?;
         let deadline = now() + HANDING_OVER;
         let others = self.meeting.shard.count() as usize - 1;
-        lab.observer.note("waiting for what the other clients measured".to_owned());
+        lab.observer.note("waiting for the shards of the other ranks".to_owned());
         let mut said = 0;
         let found = self.leader.collect(
             |rank| part(parts, rank),
@@ -253,7 +253,7 @@ impl Leading {
             |settled| {
                 if settled != said && settled < others {
                     said = settled;
-                    lab.observer.note(format!("{settled} of {others} are here"));
+                    lab.observer.note(format!("{settled} of {others} have arrived"));
                 }
                 !patience.is_over()
             },
@@ -268,13 +268,13 @@ impl Leading {
                 Ok(folder) => folders.push(folder),
                 // It shares our disk, and what it measured is here.
                 Err(why) if RunFolder::open(&folder).is_ok() => {
-                    lab.observer.warn(format!("client {rank}: {why}"));
+                    lab.observer.warn(format!("rank {rank}: {why}"));
                     wait_closed(&folder, deadline, || !patience.is_over());
                     folders.push(folder);
                 }
                 Err(why) => lab.observer.warn(format!(
-                    "nothing came from client {rank}: {why}; what it measured, if anything, \
-                     is in the folder that it has named, and `goodput merge` takes it in"
+                    "nothing came from rank {rank}: {why}; if it measured anything, \
+                     add the folder that it printed with `goodput merge`"
                 )),
             }
         }
@@ -302,19 +302,19 @@ fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
     }
 }
 
-/// A mark beside the parts, gone when this is dropped.
-struct Mark {
+/// A marker file next to the shards, removed when this is dropped.
+struct ShardsMarker {
     parts: PathBuf,
     mark: PathBuf,
 }
 
-impl Mark {
+impl ShardsMarker {
     fn set(parts: &Path, fleet: &str) -> Result<Self, Failed> {
         let mark = mark(parts, fleet);
         std::fs::create_dir_all(parts).and_then(|()| std::fs::write(&mark, fleet)).map_err(
             |error| {
                 Failed::usage(format!("cannot write to `{}`: {error}", parts.display()))
-                    .hint("--out names another folder")
+                    .hint("choose another folder with --out")
             },
         )?;
         Ok(Self { parts: parts.to_owned(), mark })
@@ -327,7 +327,7 @@ impl Mark {
     }
 }
 
-impl Drop for Mark {
+impl Drop for ShardsMarker {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.mark);
     }
@@ -373,7 +373,7 @@ impl Drop for Minding {
 fn listening_address(meeting: &Meeting) -> Result<SocketAddr, Failed> {
     let elsewhere = || {
         Failed::usage(format!("`{}` is not an address of this machine", meeting.at))
-            .hint("client 0 listens at --rendezvous; give its own name or address, or 0.0.0.0")
+            .hint("rank 0 listens at --rendezvous; give its own name or address, or 0.0.0.0")
     };
     let is_own = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
     if let Ok(address) = meeting.at.parse::<SocketAddr>() {

@@ -36,11 +36,11 @@ pub(super) fn before(
         Ok(Outcome::Ended(status)) => {
             let how = shell::ended(status);
             Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent"))
-                .hint("it must end with status 0 for the run to begin; `… || true` lets it fail"))
+                .hint("the run starts only if it exits with status 0; `… || true` lets it fail"))
         }
         Ok(Outcome::Stopped | Outcome::TooLong) => Err(Failed::interrupted(stopped)),
         Err(error) => Err(Failed::usage(format!("cannot run --before-cmd: {error}"))
-            .hint("a shell reads it: sh -c '…'")),
+            .hint("a shell runs it: sh -c '…'")),
     }
 }
 

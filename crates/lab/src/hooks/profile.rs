@@ -52,18 +52,17 @@ pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> 
     match started {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failed::usage(format!(
-            "{shown} has no /start_profile: it cannot be told to profile itself"
+            "{shown} has no /start_profile, so --profile cannot start its profiler"
         ))
         .hint(
-            "start vLLM with --profiler-config (older ones with VLLM_TORCH_PROFILER_DIR=DIR), SGLang \
-             with SGLANG_TORCH_PROFILER_DIR=DIR; or leave --profile out",
+            "start vLLM with --profiler-config (older versions: VLLM_TORCH_PROFILER_DIR=DIR) or SGLang with SGLANG_TORCH_PROFILER_DIR=DIR; or remove --profile",
         )),
         Err(_) if interrupt.is_interrupted() => Err(token_calibration::stopped()),
         Err(failure) => Err(Failed::target(format!(
-            "{shown} does not begin to profile itself: {}",
+            "{shown} did not start its profiler: {}",
             said(&failure)
         ))
-        .hint("its log says more; --profile can be left out")),
+        .hint("see the server's log, or remove --profile")),
     }
 }
 
@@ -79,7 +78,7 @@ pub(super) fn stop(ready: &Ready, observer: &dyn Observer, interrupt: &Interrupt
         Ok(false) => "it has no /stop_profile".to_owned(),
         Err(failure) => said(&failure),
     };
-    let line = format!("the server may still be profiling itself: {why}");
+    let line = format!("the server's profiler may still be running: {why}");
     observer.warn(line);
 }
 
@@ -112,7 +111,7 @@ fn ask(
     let word = async {
         tokio::time::sleep(WORD_AFTER).await;
         if let Some(observer) = waiting.told {
-            observer.note("waiting until the server has written its profile".to_owned());
+            observer.note("waiting for the server to write its profile".to_owned());
         }
         std::future::pending::<Infallible>().await
     };

@@ -44,10 +44,10 @@ impl<'a> Spans<'a> {
     /// The span of a request; none where it was not traced.
     pub(super) fn span(&self, record: &RequestRecord) -> Option<Span> {
         let ids = self.tracer.ids(record.index)?;
-        Some(self.of(record, ids))
+        Some(self.request_span(record, ids))
     }
 
-    fn of(&self, record: &RequestRecord, ids: TraceIds) -> Span {
+    fn request_span(&self, record: &RequestRecord, ids: TraceIds) -> Span {
         let at = |instant| self.manifest.unix_ns(instant).to_string();
         let failure = record.exchange.failure.as_ref();
         Span {

@@ -1,6 +1,6 @@
 //! `--traces`: spans of the requests that were traced, to a file or to a collector.
 //!
-//! They are made from the run folder once the run is over, so nothing of it stands beside the load,
+//! They are made from the run folder once the run is over, so none of it runs during the load,
 //! and a saved run gives the same spans.
 
 use std::fmt;
@@ -60,8 +60,7 @@ impl Destination {
     pub fn new(text: &str) -> Result<Self, Failed> {
         if text.starts_with("http://") || text.starts_with("https://") {
             let url = text.parse().map_err(|error: UrlError| {
-                Failed::usage(error.to_string())
-                    .hint("a collector looks like http://localhost:4318")
+                Failed::usage(error.to_string()).hint("for example http://localhost:4318")
             })?;
             return Ok(Self::Collector(url));
         }
@@ -73,7 +72,7 @@ impl Destination {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
             return Err(Failed::usage(format!("traces cannot be written to `{text}`"))
-                .hint("name a file in a folder that is there: --traces traces.jsonl"));
+                .hint("name a file in an existing folder: --traces traces.jsonl"));
         }
         Ok(Self::File(path))
     }
@@ -103,13 +102,14 @@ impl Sent {
         self.cut = more.cut;
     }
 
-    /// How many got there, and how many were not wanted. To send those again is no use.
+    /// How many got there, and how many were not wanted. Sending those again would not help.
     pub(super) fn say(&self, to: &Destination, observer: &dyn Observer) {
         let Self { taken, rejected, .. } = self;
         if *rejected > 0 {
             let why = &self.why;
-            observer
-                .warn(format!("traces: {to} took {taken} spans and rejected {rejected}: {why}"));
+            observer.warn(format!(
+                "traces: {to} accepted {taken} spans and rejected {rejected}: {why}"
+            ));
         } else if self.cut.is_none() {
             observer.note(format!("traces: {taken} requests to {to}"));
         }
@@ -117,7 +117,7 @@ impl Sent {
 }
 
 /// Sends the spans of a run on their way; none where it has no traced request. What the destination
-/// does not take is no error here.
+/// does not accept is not an error here.
 pub(super) fn export(
     folder: &Path,
     to: &Destination,
@@ -161,10 +161,10 @@ impl Wait {
     async fn over(&self) -> &'static str {
         loop {
             if self.patience.as_ref().is_some_and(Patience::is_over) {
-                return "the sending was stopped";
+                return "sending was stopped";
             }
             if now() >= self.end {
-                return "the minute was over that the report waits for it";
+                return "it did not finish within one minute";
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -228,7 +228,7 @@ fn write_lines(
 /// What a collector says about a document that it took.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Taken {
+struct ExportResponse {
     partial_success: Option<PartialSuccess>,
 }
 
@@ -240,7 +240,7 @@ struct PartialSuccess {
     error_message: String,
 }
 
-impl Taken {
+impl ExportResponse {
     /// How many spans the collector did not want, and why.
     fn rejected(answer: &[u8]) -> Option<(u64, String)> {
         let taken: Self = serde_json::from_slice(answer).ok()?;
@@ -271,7 +271,7 @@ async fn post_all(
 ) -> Result<(), Failed> {
     let shown = url.shown();
     let cut = |taken: u64, why: &str| {
-        Failed::target(format!("the collector at {shown} took {taken} spans, then {why}"))
+        Failed::target(format!("the collector at {shown} accepted {taken} spans, then {why}"))
     };
     let poster =
         Poster::new(url, PATH, POST_LIMIT).map_err(|error| Failed::target(error.to_string()))?;
@@ -283,10 +283,10 @@ async fn post_all(
         };
         let answer = answer.map_err(|failure| {
             let why = format!("failed: {}: {}", failure.class, failure.message);
-            cut(sent.taken, &why).hint("is it one that takes OTLP over HTTP, as JSON?")
+            cut(sent.taken, &why).hint("the collector must accept OTLP over HTTP as JSON")
         })?;
         // One that does not want some may well want the others.
-        let (rejected, why) = Taken::rejected(answer.as_bytes()).unwrap_or_default();
+        let (rejected, why) = ExportResponse::rejected(answer.as_bytes()).unwrap_or_default();
         if sent.rejected == 0 {
             sent.why = why;
         }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_collector_may_want_some_and_not_others() {
-        let rejected = |text: &str| Taken::rejected(text.as_bytes());
+        let rejected = |text: &str| ExportResponse::rejected(text.as_bytes());
         for all in
             ["", "{}", "{\"partialSuccess\":{}}", "{\"partialSuccess\":{\"rejectedSpans\":0}}"]
         {

@@ -57,7 +57,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
             let what =
                 if manifest.shards.is_empty() { "a whole run" } else { "a merged run already" };
             return Err(Failed::usage(format!("`{}` is {what}, not a shard", path.display()))
-                .hint("shards are measured with --shard K/N; `goodput compare` sets whole runs beside each other"));
+                .hint("shards are measured with --shard K/N; to compare whole runs use `goodput compare`"));
         };
         clients.push(Client { folder, plan, manifest, facts });
     }
@@ -67,7 +67,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
 
 /// There is no folder at all.
 pub(super) fn nothing() -> Failed {
-    Failed::usage("there is no shard to merge").hint("name the run folders of the shards")
+    Failed::usage("no shards to merge").hint("name the run folders of the shards")
 }
 
 /// Refuses what does not belong together; `force` lets pass what may have a reason.
@@ -109,29 +109,29 @@ pub(super) fn agree(
 fn same(one: &Client, other: &Client, force: bool, observer: &dyn Observer) -> Result<(), Failed> {
     let refuse = |what: &str, a: &str, b: &str| {
         let message =
-            format!("{} and {} have another {what}: {a} and {b}", one.shown(), other.shown());
+            format!("{} and {} differ in {what}: {a} and {b}", one.shown(), other.shown());
         Failed::usage(message)
     };
-    let parts = "the shards of a run are parts of one plan: run all of them with the same flags";
+    let parts = "the shards of a run share one plan: run all of them with the same flags";
     if let Some((field, a, b)) = difference(&plain(&one.plan), &plain(&other.plan), "") {
         return Err(refuse(&format!("plan ({field})"), &a, &b).hint(parts));
     }
     let (a, b) = (&one.manifest.workload.hash, &other.manifest.workload.hash);
     if a != b {
-        let hint = "the files that the plan names, or their tokenizer, differ between the clients";
+        let hint = "the ranks had different data sets, traces or tokenizers";
         return Err(refuse("workload (its hash)", a, b).hint(hint));
     }
     let fleet = |client: &Client| client.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
     let may_differ = [
         ("target", one.plan.target.url.clone(), other.plan.target.url.clone()),
         ("model", one.manifest.target.model.clone(), other.manifest.target.model.clone()),
-        ("version of goodput", one.manifest.version.clone(), other.manifest.version.clone()),
+        ("goodput version", one.manifest.version.clone(), other.manifest.version.clone()),
         ("common start", fleet(one), fleet(other)),
     ];
     for (what, a, b) in may_differ.iter().filter(|(_, a, b)| a != b) {
         let refused = refuse(what, a, b);
         if !force {
-            return Err(refused.hint("--force merges them all the same"));
+            return Err(refused.hint("--force merges them anyway"));
         }
         observer.warn(refused.to_string());
     }

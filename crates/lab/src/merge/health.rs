@@ -86,7 +86,7 @@ fn counted(summary: &Summary) -> u64 {
 
 fn shorter(cut: u64, merged: &Merged) -> Caveat {
     let message = format!(
-        "its log holds {} records and held {} when it was closed: the rest is lost",
+        "its log has {} records, but had {} when it was closed: the rest is lost",
         merged.records,
         merged.records + cut
     );
@@ -102,8 +102,7 @@ fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
         if fails_alone(failed, due, usual) {
             part.failed_alone = failed;
             let message = format!(
-                "{failed} of its {due} requests failed, and {:.1} % of those of the client in the \
-                 middle: what lies between it and the server is broken, not the server",
+                "{failed} of its {due} requests failed, but only {:.1} % of the median rank's: the cause is between this rank and the server, not the server",
                 usual * 100.0
             );
             let is_most = 2 * failed > due;

@@ -1,5 +1,7 @@
 //! Why a run would be pointless, and what to do about it.
 
+use std::fmt::Write as _;
+
 use goodput_model::{ErrorClass, Failure, Plan};
 
 use crate::Failed;
@@ -8,7 +10,7 @@ use crate::Failed;
 pub(super) enum Refusal {
     /// The server refuses a field that can be left out.
     Fields(Field, Failure),
-    /// Nobody answers.
+    /// The target does not answer.
     Unreachable(Failure),
     /// The answer will be the same for every request.
     Final(Failure),
@@ -37,33 +39,60 @@ pub(super) fn refused_field(failure: &Failure) -> Option<Field> {
     }
 }
 
+/// The target, as its errors name it.
+pub(super) struct TargetNames<'a> {
+    /// Its URL without secrets, or the mock's specification.
+    pub(super) shown: &'a str,
+    /// The URL that requests are posted to.
+    pub(super) posted_to: &'a str,
+    /// The model that was requested.
+    pub(super) model: &'a str,
+    /// The models that the server lists; empty if unknown.
+    pub(super) listed: &'a [String],
+}
+
 impl Refusal {
-    /// For the user.
-    pub(super) fn explain(self, plan: &Plan, model: &str, shown: &str) -> Failed {
+    /// Whether a wrong model name may be the cause.
+    pub(super) fn may_be_about_model(&self) -> bool {
+        let (Self::Final(failure) | Self::Fields(_, failure)) = self else { return false };
+        matches!(failure.class, ErrorClass::Http(400 | 403 | 404 | 422))
+    }
+
+    /// The error that the user reads.
+    pub(super) fn explain(self, plan: &Plan, target: &TargetNames<'_>) -> Failed {
+        let TargetNames { shown, posted_to, model, listed } = target;
         let failure = match self {
             Self::Unreachable(failure) => return unreachable(shown, &failure),
             Self::NeverReady(failure) => {
                 return Failed::target(format!(
-                    "{shown} did not become ready: {}: {}",
-                    failure.class, failure.message
+                    "{shown} did not become ready: {}",
+                    described(&failure)
                 ))
-                .hint("look at the server's log, wait longer, or run without --wait-ready to count failures");
+                .hint(
+                    "check the server's log, wait longer, or remove --wait-ready to measure the failures",
+                );
             }
             Self::Final(failure) | Self::Fields(_, failure) => failure,
         };
-        let failed = Failed::target(format!(
-            "{shown} refuses requests: {}: {}",
-            failure.class, failure.message
-        ));
+        let is_unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
+        if is_unlisted && matches!(failure.class, ErrorClass::Http(400 | 403 | 404 | 422)) {
+            let names = list_of(listed);
+            return Failed::target(format!("no model `{model}` here; there are: {names}"))
+                .hint(format!("name one with --model ({posted_to}: {})", described(&failure)));
+        }
+        let failed = Failed::target(format!("POST {posted_to}: {}", described(&failure)));
         match failure.class {
-            ErrorClass::Http(401 | 403) => failed.hint(format!(
-                "the API key is taken from ${} (--api-key-env names another)",
-                plan.target.api_key_env
-            )),
-            ErrorClass::Html => failed.hint("this is a web page: is it the API's base URL?"),
-            ErrorClass::Http(300..=399) => failed.hint("redirects are not followed: name that URL"),
-            ErrorClass::Http(404) => failed.hint(format!(
-                "model `{model}` or path unknown: check --model, --api and the base URL"
+            ErrorClass::Http(401 | 403) => {
+                failed.hint(format!("set {}, or --api-key-env NAME", plan.target.api_key_env))
+            }
+            ErrorClass::Html => failed.hint(
+                "this is a web page: give the base URL of the API, such as http://localhost:8000",
+            ),
+            ErrorClass::Http(300..=399) => {
+                failed.hint("goodput does not follow redirects: give the new URL as the target")
+            }
+            ErrorClass::Http(404 | 405) => failed.hint(format!(
+                "the path or the model `{model}` is unknown: check the base URL, --api and --model"
             )),
             _ => failed
                 .hint("check --model, --api, --extra-body and --ignore-eos against the server"),
@@ -71,20 +100,112 @@ impl Refusal {
     }
 }
 
-/// For the user: nobody answers.
+/// The most names of models in an error.
+const MOST_LISTED: usize = 10;
+
+fn list_of(names: &[String]) -> String {
+    let mut list = names.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST_LISTED {
+        let _ = write!(list, " and {} more", names.len() - MOST_LISTED);
+    }
+    list
+}
+
+/// The failure as people know it: `HTTP 401 Unauthorized: …`. Of a web page only the title.
+pub(super) fn described(failure: &Failure) -> String {
+    let message = title_of(&failure.message);
+    let class = match failure.class {
+        ErrorClass::Http(status) => match reason_phrase(status) {
+            "" => format!("HTTP {status}"),
+            phrase if message == phrase => return format!("HTTP {status} {phrase}"),
+            phrase => format!("HTTP {status} {phrase}"),
+        },
+        ErrorClass::Html => "a web page instead of an API answer".to_owned(),
+        class => class.to_string(),
+    };
+    if message.is_empty() { class } else { format!("{class}: {message}") }
+}
+
+/// The title of an HTML page, in quotes; other text as it is.
+fn title_of(message: &str) -> String {
+    let lower = message.to_ascii_lowercase();
+    if !["<!doctype", "<html", "<head", "<title"].iter().any(|tag| lower.starts_with(tag)) {
+        return message.to_owned();
+    }
+    let title = lower.find("<title").and_then(|at| {
+        let begin = at + lower.get(at..)?.find('>')? + 1;
+        let length = lower.get(begin..)?.find("</title").unwrap_or(lower.len() - begin);
+        message.get(begin..begin + length)
+    });
+    title.map_or_else(|| "an HTML page".to_owned(), |title| format!("\"{}\"", title.trim()))
+}
+
+fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        301 => "Moved Permanently",
+        302 => "Found",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}
+
+/// The error for a target that does not answer.
 pub(super) fn unreachable(shown: &str, failure: &Failure) -> Failed {
     let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
     match failure.class {
+        // A port of plain HTTP answers the first bytes of TLS with text.
+        ErrorClass::Tls if failure.message.contains("InvalidContentType") => {
+            Failed::target(format!("cannot reach {shown}: this port speaks plain HTTP, not TLS"))
+                .hint("use http://, or --insecure and --cacert on a port that speaks TLS")
+        }
         ErrorClass::Tls => failed.hint(
-            "--cacert FILE trusts a private authority or that very certificate, --insecure any; is it https at all?",
+            "trust its certificate with --cacert FILE, or any with --insecure; for plain HTTP use http://",
         ),
-        ErrorClass::LocalLimit => failed.hint("raise `ulimit -n`"),
-        ErrorClass::Timeout => {
-            failed.hint("--wait-ready 5m waits for a first answer that takes long; --no-probe asks for none")
-        }
+        ErrorClass::LocalLimit => failed.hint("raise the limit on open files with `ulimit -n`"),
+        ErrorClass::Timeout => failed
+            .hint("--wait-ready 5m waits for a slow first answer; --no-probe sends no request first"),
         ErrorClass::BadHttp | ErrorClass::Closed => {
-            failed.hint("does the server speak this protocol? try with or without https and --http2")
+            failed.hint("check that it is an HTTP server; try https://, http:// or --http2")
         }
-        _ => failed.hint("is the server up? --wait-ready 60s waits for one that is still starting"),
+        _ => failed.hint("start the server, or wait for it with --wait-ready 60s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::FailureStage;
+
+    use super::*;
+
+    #[test]
+    fn failures_are_described_as_people_know_them() {
+        let described = |class, message: &str| {
+            described(&Failure { class, stage: FailureStage::Headers, message: message.to_owned() })
+        };
+        assert_eq!(described(ErrorClass::Http(401), "bad key"), "HTTP 401 Unauthorized: bad key");
+        assert_eq!(described(ErrorClass::Http(404), "Not Found"), "HTTP 404 Not Found");
+        assert_eq!(described(ErrorClass::Http(418), ""), "HTTP 418");
+        let page = "<!DOCTYPE html> <html><head><title> Sign in </title></head><body>…";
+        assert_eq!(
+            described(ErrorClass::Html, page),
+            "a web page instead of an API answer: \"Sign in\""
+        );
+        assert_eq!(
+            described(ErrorClass::Http(502), "<html>x"),
+            "HTTP 502 Bad Gateway: an HTML page"
+        );
     }
 }

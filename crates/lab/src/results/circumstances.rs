@@ -33,7 +33,7 @@ fn facts(manifest: &Manifest) -> Vec<(String, String)> {
         State::Complete => "complete",
         State::Interrupted => "stopped by the user",
     };
-    let quota = host.cpu_quota.map(|quota| format!("{quota:.2} processors' worth of time"));
+    let quota = host.cpu_quota.map(|quota| format!("{quota:.2} CPUs"));
     let probe = target.probe_ms.map(|ms| format!("{ms:.1} ms"));
     let step = manifest.clock_step_ms().map(|ms| format!("{ms:+.3} ms during the run"));
     let clock =
@@ -51,14 +51,14 @@ fn facts(manifest: &Manifest) -> Vec<(String, String)> {
         ("model", some(&target.model)),
         ("readiness check", probe),
         ("workload hash", some(&workload.hash)),
-        ("words counted by", workload.calibration.clone()),
+        ("tokens counted by", workload.calibration.clone()),
         ("client system", some(&host.system)),
         ("client processor", some(&host.cpu)),
         ("client processors", Some(host.cpus.to_string())),
         ("client CPU quota", quota),
         ("client open files", Some(host.fd_limit.to_string())),
         ("first instant, Unix time", clock),
-        ("wall clock moved by", step),
+        ("wall clock shifted by", step),
         ("records lost", lost),
     ];
     let known = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -76,14 +76,14 @@ fn system(manifest: &Manifest) -> Vec<(String, String)> {
         let memory = gpu.memory_bytes.map(|bytes| format!(", {:.0} GB", bytes / 1e9));
         (format!("GPU {place}"), gpu.name.clone() + &memory.unwrap_or_default())
     });
-    let sources = [("GPUs told by", &system.gpu_source), ("GPU driver", &system.gpu_driver)];
+    let sources = [("GPU source", &system.gpu_source), ("GPU driver", &system.gpu_driver)];
     let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value.clone()));
     let profiled = system.profiled.then(|| ("profiled".to_owned(), "yes".to_owned()));
     let named = |(kind, facts): (&'static str, &std::collections::BTreeMap<String, String>)| {
         let pairs = facts.iter();
         pairs.map(|(name, value)| (format!("{kind}: {name}"), value.clone())).collect::<Vec<_>>()
     };
-    let words = [("said by the user", &system.said), ("said by the server", &system.found)];
+    let words = [("from the user", &system.said), ("from the server", &system.found)];
     let words = words.into_iter().flat_map(named);
     words.chain(metrics).chain(sources).chain(gpus).chain(profiled).collect()
 }

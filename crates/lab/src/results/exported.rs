@@ -18,14 +18,15 @@ impl ExportedRun {
     pub fn read(artifact: &Artifact) -> Result<Self, Failed> {
         let path = artifact.path();
         let several = |what: &str, hint: &str| {
-            let message = format!("`{}` holds {what}, and this format holds one", path.display());
+            let message =
+                format!("`{}` holds {what}, and this format takes one run", path.display());
             Err(Failed::usage(message).hint(hint))
         };
         match artifact {
             Artifact::File(_) => {
-                let message = "this format is made from a run's log, and a file has none";
+                let message = "this format needs a run's request log";
                 return Err(Failed::usage(message).hint(
-                    "name the folder of a run; text, json and markdown go with files of other tools",
+                    "name a run folder; for files of other tools use text, json or markdown",
                 ));
             }
             Artifact::Comparison(_) => {

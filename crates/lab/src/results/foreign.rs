@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path) -> Result<SavedResult, Failed> {
             return Ok(SavedResult::Run(Box::new(summary)));
         }
         Err(error) => {
-            let hint = format!("understood are run folders of goodput, and {UNDERSTOOD}");
+            let hint = format!("supported: goodput run folders, and {UNDERSTOOD}");
             return Err(Failed::usage(error.to_string()).hint(hint));
         }
     };

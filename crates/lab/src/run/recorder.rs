@@ -87,7 +87,7 @@ impl Sink for Recorder {
         if let Some(texts) = &self.texts
             && let Err(error) = append_text(texts, &record)
         {
-            self.observer.warn(format!("{error}; texts are no longer kept"));
+            self.observer.warn(format!("{error}; texts are no longer saved"));
             self.texts = None;
         }
         if let (Some(answers), Some(text)) = (&mut self.answers, record.exchange.text) {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Holds a run back until all others can begin too. Dropped before its run could begin, it holds
-/// nobody back.
+/// no run back.
 #[derive(Debug)]
 pub struct Start {
     all: Arc<All>,
@@ -19,8 +19,8 @@ struct All {
 }
 
 impl Start {
-    /// One for each of so many runs.
-    pub fn of(runs: usize) -> Vec<Self> {
+    /// One for each run; all of them begin at the same instant.
+    pub fn together(runs: usize) -> Vec<Self> {
         let all = Arc::new(All { missing: Mutex::new(runs), changed: Condvar::new() });
         let one = |_| Self { all: Arc::clone(&all), has_begun: AtomicBool::new(false) };
         (0..runs).map(one).collect()
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn nobody_begins_before_the_last_and_nobody_waits_for_one_that_failed() {
-        let mut starts = Start::of(3);
+        let mut starts = Start::together(3);
         let (failed, last) = (starts.pop().unwrap(), starts.pop().unwrap());
         let first = starts.pop().unwrap();
         let has_begun = Arc::new(AtomicBool::new(false));

@@ -44,7 +44,7 @@ pub enum ColdStartStep {
     Group(Option<i32>),
     /// It answers.
     Start(ColdStart),
-    /// What it said about its batch and its queue while it was watched; none where it said nothing.
+    /// What it said about its batch and its queue while it was watched; none where it printed nothing.
     Batch(Option<BatchLevels>),
     /// It was waited for until it was empty.
     Empty(IdleState),

@@ -45,8 +45,8 @@ impl Command {
             })?);
         }
         if let Some(unused) = values.keys().find(|name| !used.contains(*name)) {
-            return Err(Failed::usage(format!("the server's command has no place for `{unused}`"))
-                .hint(format!("write {{{unused}}} where its value shall stand")));
+            return Err(Failed::usage(format!("the server command does not use `{unused}`"))
+                .hint(format!("write {{{unused}}} where its value belongs")));
         }
         Ok(Self { words: filled })
     }
@@ -100,12 +100,12 @@ fn unknown(name: &str, values: &Values, offered: &Values) -> Failed {
     let known: Vec<String> =
         values.keys().chain(offered.keys()).map(|known| format!("{{{known}}}")).collect();
     let known = if known.is_empty() {
-        "there are none".to_owned()
+        "no placeholder is known".to_owned()
     } else {
-        known.join(", ") + " are known"
+        known.join(", ") + " are the known placeholders"
     };
-    Failed::usage(format!("`{{{name}}}` in the server's command has no value")).hint(format!(
-        "{known}; --vary {name}=… gives it some; {{{{{name}}}}} leaves it as it stands"
+    Failed::usage(format!("`{{{name}}}` in the server command has no value")).hint(format!(
+        "{known}; give it values with --vary {name}=…, or write {{{{{name}}}}} for literal braces"
     ))
 }
 
@@ -276,7 +276,7 @@ mod tests {
         let expected =
             ["s", "--x=4096", "-m", "two words", "two words", "40964096", "--port", "8123"];
         assert_eq!(words.unwrap(), expected);
-        // A value is no text of the command: its quotes, blanks and braces are its own.
+        // A value is not parsed as text of the command: its quotes, blanks and braces stay.
         assert_eq!(read("s {x}", &[("x", "a 'b' {port}")]).unwrap(), ["s", "a 'b' {port}"]);
         // What may have a place need not have one.
         assert_eq!(read("s", &[]).unwrap(), ["s"]);
@@ -297,7 +297,7 @@ mod tests {
     fn mistakes_are_named() {
         let cases = [
             ("s {x} {y}", "`{y}` in the server's command has no value"),
-            ("s {y}", "{x}, {port} are known"),
+            ("s {y}", "{x}, {port} are the known placeholders"),
             ("s {port}", "no place for `x`"),
             ("s {{x}}", "no place for `x`"),
             ("", "names no program"),

@@ -27,10 +27,10 @@ impl Place {
     pub fn from_plan(plan: &Plan) -> Result<Self, Failed> {
         let url = &plan.target.url;
         if url == "mock" || url.starts_with("mock:") {
-            return Err(Failed::usage("the simulated engine inside the process needs no server")
-                .hint(
-                    "name the URL at which the server will listen, as in http://127.0.0.1:8000",
-                ));
+            return Err(Failed::usage(
+                "--serve does not apply to the mock, which runs inside this process",
+            )
+            .hint("name the URL at which the server will listen, as in http://127.0.0.1:8000"));
         }
         Ok(Self { addresses: readiness::addresses(plan)? })
     }
@@ -48,7 +48,7 @@ impl Place {
     pub fn taken(&self) -> Option<SocketAddr> {
         self.addresses.iter().copied().find(|address| {
             TcpStream::connect_timeout(address, CONNECT_LIMIT).is_ok_and(|stream| {
-                // A port that nobody has may be given to the caller himself, who then meets himself.
+                // The kernel may use a free port for the calling socket, which then connects to itself.
                 stream.local_addr().ok() != stream.peer_addr().ok()
             })
         })
@@ -59,7 +59,7 @@ impl Place {
         match self.taken() {
             None => Ok(()),
             Some(address) => Err(Failed::usage(format!("something already listens at {address}"))
-                .hint("stop it, or give the server another port")),
+                .hint("stop it, or use another port")),
         }
     }
 

@@ -56,7 +56,7 @@ impl Word {
             Self::Exited(code) => format!("exited {code}\n"),
             Self::Killed(signal) => format!("killed {signal}\n"),
         };
-        // Nobody may be left to hear it.
+        // The reader may be gone.
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
@@ -72,7 +72,7 @@ impl Word {
     }
 }
 
-/// Runs the server until it ends, or until nobody wants it any more: how it ended, or none where it could
+/// Runs the server until it ends or is no longer needed: how it ended, or none where it could
 /// not be started. What happens is said to `out`.
 pub fn supervise(
     command: &[String],
@@ -131,7 +131,7 @@ fn wait(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     })?;
     runtime.block_on(async {
         let mut child = signal(SignalKind::child())?;
-        // Of the terminal, of the system that goes down, of somebody who knows what this is.
+        // Sent by the terminal, by a system shutdown, or by an administrator.
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
@@ -151,7 +151,7 @@ fn wait(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     })
 }
 
-/// Ends the group: asks, waits, kills. Then kills whoever has left it.
+/// Ends the group: asks, waits, kills. Then kills processes that have left it.
 fn end(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitStatus> {
     let signal = |signal: Signal| group.is_some_and(|g| kill_process_group(g, signal).is_ok());
     let is_there = || group.is_some_and(|group| test_kill_process_group(group).is_ok());

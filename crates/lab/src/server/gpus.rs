@@ -30,7 +30,7 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Opens the driver, for all GPUs or for those named, and looks for the first time; why not, where
-    /// there is none.
+    /// it has none.
     pub(super) fn start(
         looks: Looks,
         only: Vec<u32>,
@@ -41,7 +41,7 @@ impl Driver {
         let thread = thread.spawn(move || match open(&only) {
             Ok(nvml) => {
                 looks.push_gpus(nvml.sample(now()));
-                // Nobody listens any more only if the run is over.
+                // The receiver is gone only if the run is over.
                 let _ = tell.send(Ok((nvml.driver(), nvml.facts())));
                 watch(&nvml, &looks, &stop);
             }

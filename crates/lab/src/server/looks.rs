@@ -11,10 +11,10 @@ const MOST: usize = 10_000;
 
 /// Shared by all who look and the one who takes. Instants are the clock's until they are taken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Looks(Arc<Mutex<Seen>>);
+pub(crate) struct Looks(Arc<Mutex<ServerSamples>>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ServerSamples {
     scrapes: Vec<Scrape>,
     gpus: Vec<GpuSample>,
     /// What did not fit.
@@ -61,7 +61,7 @@ pub(super) struct Idle {
 }
 
 impl Looks {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, ServerSamples> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,7 +28,7 @@ const FAILURES: u32 = 10;
 const SELDOM: Nanos = Nanos::from_millis(10_000);
 
 /// What is to be read.
-pub(super) struct Asked {
+pub(super) struct PageSettings {
     pub(super) pages: Vec<Page>,
     pub(super) interval: Nanos,
     /// For one answer.
@@ -61,7 +61,7 @@ impl Page {
 
 /// What is known of the pages.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PageFacts {
     pub(super) metrics: Vec<MetricsSource>,
     /// URLs without secrets.
     pub(super) exporters: Vec<String>,
@@ -75,12 +75,12 @@ pub(super) struct Told {
 /// The thread.
 pub(super) struct Pages {
     stop: watch::Sender<bool>,
-    thread: JoinHandle<Told>,
+    thread: JoinHandle<PageFacts>,
 }
 
 impl Pages {
     /// Looks at all pages once, and goes on.
-    pub(super) fn start(asked: Asked, looks: Looks) -> io::Result<(Self, Told)> {
+    pub(super) fn start(asked: PageSettings, looks: Looks) -> io::Result<(Self, PageFacts)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = channel();
@@ -93,7 +93,7 @@ impl Pages {
     }
 
     /// Looks once more, for as long as one answer may take, and ends; in a hurry it ends at once.
-    pub(super) fn finish(self, is_hurried: bool) -> Told {
+    pub(super) fn finish(self, is_hurried: bool) -> PageFacts {
         let Self { stop, thread } = self;
         if !is_hurried {
             // A thread that is gone shows when it is joined.
@@ -105,11 +105,11 @@ impl Pages {
 }
 
 async fn watch(
-    asked: Asked,
+    asked: PageSettings,
     looks: Looks,
     stop: watch::Receiver<bool>,
-    tell: Sender<Told>,
-) -> Told {
+    tell: Sender<PageFacts>,
+) -> PageFacts {
     let begin = now();
     let exporter = Rc::new(RefCell::new(GpuExporter::default()));
     let mut endpoints = Vec::new();
@@ -141,7 +141,7 @@ async fn watch(
     .await;
     let lines = endpoints.iter().filter_map(Endpoint::first_word).collect();
     endpoints.retain(|endpoint| !endpoint.is_absent());
-    let _ = tell.send(Told { lines, ..describe(&endpoints, &exporter.borrow()) });
+    let _ = tell.send(PageFacts { lines, ..describe(&endpoints, &exporter.borrow()) });
     let endpoints =
         all(endpoints, async move |endpoint: Endpoint| endpoint.follow(stop.clone(), begin).await)
             .await;
@@ -167,8 +167,8 @@ async fn all(
     done.into_iter().map(|(_, endpoint)| endpoint).collect()
 }
 
-fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> Told {
-    let mut told = Told { gpus: exporter.facts().to_vec(), ..Told::default() };
+fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> PageFacts {
+    let mut told = PageFacts { gpus: exporter.facts().to_vec(), ..PageFacts::default() };
     let mut troubles = Vec::new();
     for endpoint in endpoints {
         let url = endpoint.reader.shown();
@@ -184,7 +184,7 @@ fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> Told {
         }
     }
     if troubles.is_empty() && !told.exporters.is_empty() && told.gpus.is_empty() {
-        troubles.push("the exporter's page has no GPU that we know how to read".to_owned());
+        troubles.push("the exporter's page has no known GPU metrics".to_owned());
     }
     told.gpu_trouble = (!troubles.is_empty()).then(|| troubles.join("; "));
     told
@@ -232,7 +232,7 @@ impl Tally {
         self.last = Some((message.clone(), is_absence));
         if self.in_a_row == FAILURES {
             let seconds = SELDOM.as_secs();
-            message = format!("{message}; now asked every {seconds} s only");
+            message = format!("{message}; now scraped only every {seconds} s");
         }
         Some(message)
     }
@@ -249,7 +249,7 @@ impl Tally {
     fn trouble(&self, url: &str) -> Option<String> {
         let (message, _) = self.last.as_ref()?;
         let Self { looks, failures, .. } = self;
-        Some(format!("{failures} of {looks} looks at {url} failed: {message}"))
+        Some(format!("{failures} of {looks} scrapes of {url} failed: {message}"))
     }
 }
 
@@ -296,9 +296,9 @@ impl Endpoint {
         let (message, _) = self.tally.last.as_ref()?;
         let url = self.reader.shown();
         Some(if self.is_absent() {
-            format!("{url}: {message}: what the server says about itself is not looked at")
+            format!("{url}: {message}: no server metrics in this run")
         } else {
-            format!("warning: {url}: {message}; it is asked again during the run")
+            format!("warning: {url}: {message}; trying again during the run")
         })
     }
 
@@ -324,13 +324,13 @@ impl Endpoint {
     }
 }
 
-/// What a page says; why it says nothing, where that is no page of metrics.
+/// What a page says; the reason, where it is not a page of metrics.
 fn read(follower: &mut EndpointFollower, page: &FetchedPage) -> Result<ServerReading, String> {
     let reading = follower.read(&page.text);
     if reading.values.is_empty() && reading.malformed > 0 {
         let lines = reading.malformed;
         return Err(format!(
-            "no metrics: {lines} lines cannot be read, and the others say nothing"
+            "no metrics: {lines} lines cannot be parsed, and the rest have no values"
         ));
     }
     Ok(reading)
@@ -366,12 +366,12 @@ mod tests {
             assert_eq!(tally.spacing(quick), AFTER_FAILURE);
         }
         let tenth = tally.add(trouble()).unwrap();
-        assert_eq!(tenth, "late; now asked every 10 s only");
+        assert_eq!(tenth, "late; now scraped only every 10 s");
         assert_eq!((tally.spacing(quick), tally.spacing(slow)), (SELDOM, slow));
         assert_eq!(tally.add(trouble()).as_deref(), Some("late"));
         assert_eq!(tally.add(None), None);
         assert_eq!(tally.spacing(quick), quick);
         let said = tally.trouble("http://x").unwrap();
-        assert_eq!(said, "11 of 12 looks at http://x failed: late");
+        assert_eq!(said, "11 of 12 scrapes of http://x failed: late");
     }
 }

@@ -74,7 +74,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
     let observer = observer.finish(&plan, false, &Silent);
     let asked = server.requests();
     assert!(asked.len() > before, "no look after the end");
-    // One that was under way at the end may have been given up, with its connection.
+    // One that was in flight at the end may have been given up, with its connection.
     let kept = asked.iter().take(before).all(|request| request.connection == 0);
     assert!(kept, "{asked:?}");
     let (scrapes, _) = looks.take(epoch);
@@ -117,7 +117,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
         1 => vec![answer("200 OK", "text/html; charset=utf-8", "<html>")],
         2 => vec![Step::write("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nup"), Step::Close],
         3 => vec![answer("302 Found", "text/plain", "")],
-        // Nobody asks where it leads; but some have a folder of that name.
+        // No request is made there; but some have a folder of that name.
         4 => vec![answer("404 No", "text/plain", "")],
         5 => vec![Step::Pause(Duration::from_secs(30))],
         _ => vec![answer("200 OK", "text/plain", PAGE)],
@@ -176,6 +176,6 @@ fn addresses_of_this_machine_are_known() {
     let is_here = |address: &str| is_this_machine(&address.parse().unwrap());
     assert!(is_here("127.0.0.1:80") && is_here("127.8.9.1:80") && is_here("[::1]:80"));
     assert!(is_here("[::ffff:127.0.0.1]:80"));
-    // For documentation: nobody has it.
+    // Reserved for documentation: no host has it.
     assert!(!is_here("192.0.2.1:80") && !is_here("[2001:db8::1]:80"));
 }

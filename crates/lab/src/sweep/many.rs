@@ -182,7 +182,7 @@ fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values)
         own.plan = vary::set(&own.plan, name, value).map_err(|error| {
             let failed = Failed::usage(error.to_string());
             match &request.serve {
-                Some(_) => failed.hint(format!("`{{{name}}}` in --serve would take it as well")),
+                Some(_) => failed.hint(format!("`{{{name}}}` in --serve has the same name")),
                 None => {
                     failed.hint("paths are those of plan.toml: `goodput run --dry-run` shows one")
                 }
@@ -194,9 +194,9 @@ fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values)
         != (&base.mode, base.duration, base.num_requests)
     {
         let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
-        let message = format!("the sweep itself sets the load of each point: {}", names.join(", "));
+        let message = format!("the sweep sets the load of each point itself: {}", names.join(", "));
         return Err(Failed::usage(message)
-            .hint("--rates, --concurrency, --duration and --num-requests say how"));
+            .hint("use --rates, --concurrency, --duration and --num-requests"));
     }
     check_plan(&own.plan)?;
     own.sweep.slo.clone_from(&own.plan.measure.slo);

@@ -14,7 +14,7 @@ use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::Summary;
 
 use super::request::SweepRequest;
-use super::saved::Kept;
+use super::saved::SavedPoint;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::Failed;
@@ -101,7 +101,7 @@ impl<'a> Sweep<'a> {
         let kept = saved::points(&folder, &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
         let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
-        let points: Vec<_> = kept.into_iter().map(Kept::named).collect();
+        let points: Vec<_> = kept.into_iter().map(SavedPoint::named).collect();
         let earlier = saved::written(&folder);
         let facts = SweepFacts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -142,7 +142,7 @@ impl<'a> Sweep<'a> {
             self.note(format!("sweep of {} into {shown}", self.facts.target));
         } else {
             let done = self.points.len();
-            self.note(format!("going on with {shown}: {done} points are there"));
+            self.note(format!("resuming {shown}: {done} points are complete"));
         }
         let (plan, points) = (self.request.sweep.clone(), self.points.clone());
         let known = SweepSummary::new(self.facts.clone(), plan, points);
@@ -278,7 +278,7 @@ impl Planner for Sweep<'_> {
         // With what a plan does not hold once it is settled: secrets of the URL.
         plan.target.url.clone_from(&self.request.plan.target.url);
         plan.target.wait_ready = plan.target.wait_ready.max(ABSENCE);
-        self.note("the server went away in mid-point: waiting for it".to_owned());
+        self.note("the server stopped answering during a point: waiting for it".to_owned());
         let given_up = || {
             let crash = self.crash.and_then(|crash| crash());
             let stopped = self.lab.interrupt.is_interrupted();
@@ -306,7 +306,7 @@ impl Planner for Sweep<'_> {
         {
             let seconds = emptied.after_s;
             self.note(format!(
-                "warning: nobody knows whether the server is empty after {seconds:.0} s: {why}"
+                "warning: could not tell whether the server had drained after {seconds:.0} s: {why}"
             ));
         }
     }
@@ -333,7 +333,8 @@ fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
 /// A folder that could not be written to while something went on.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub fn unwritable(error: FolderError) -> Failed {
-    Failed::usage(error.to_string()).hint("is there room on the disk? `--resume` goes on")
+    Failed::usage(error.to_string())
+        .hint("check the free space on the disk, then continue with --resume")
 }
 
 /// What stands before the progress line.

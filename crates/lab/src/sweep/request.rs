@@ -78,8 +78,10 @@ impl SweepRequest {
             return Err(Failed::usage(message));
         }
         if self.serve.as_ref().is_some_and(|serve| serve.command.contains(REDACTED)) {
-            return Err(Failed::usage("the server's command holds a secret, which is not kept")
-                .hint("give it in the environment instead; --resume then knows the command"));
+            return Err(Failed::usage(
+                "the server command contains a secret, which is never saved",
+            )
+            .hint("pass it in an environment variable, so that --resume can repeat the command"));
         }
         self.variations().map(drop)
     }

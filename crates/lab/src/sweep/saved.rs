@@ -51,10 +51,14 @@ pub(super) fn summary(
     let kept = points(folder, observer)?;
     let written = written(folder).map(|summary| summary.sweep);
     let facts = written.or_else(|| facts(folder, request)).ok_or_else(|| {
-        Failed::usage(format!("`{}` holds no point yet", folder.path().display()))
-            .hint("`goodput sweep --resume` goes on with it")
+        Failed::usage(format!("`{}` holds no finished point yet", folder.path().display()))
+            .hint("continue it with `goodput sweep --resume`")
     })?;
-    Ok(SweepSummary::new(facts, request.sweep.clone(), kept.into_iter().map(Kept::named).collect()))
+    Ok(SweepSummary::new(
+        facts,
+        request.sweep.clone(),
+        kept.into_iter().map(SavedPoint::named).collect(),
+    ))
 }
 
 /// The summary as it was written last.
@@ -80,14 +84,14 @@ fn facts(folder: &CampaignFolder, request: &SweepRequest) -> Option<SweepFacts> 
 }
 
 /// A point with its folder's name.
-pub(super) struct Kept {
+pub(super) struct SavedPoint {
     pub(super) folder: String,
     pub(super) point: Point,
     /// How long it took.
     pub(super) took_s: f64,
 }
 
-impl Kept {
+impl SavedPoint {
     pub(super) fn named(self) -> (String, Point) {
         (self.folder, self.point)
     }
@@ -97,13 +101,13 @@ impl Kept {
 pub(super) fn points(
     folder: &CampaignFolder,
     observer: &dyn Observer,
-) -> Result<Vec<Kept>, Failed> {
+) -> Result<Vec<SavedPoint>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let read = |begun: goodput_record::Asked<Ask>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
         match runs::read(path) {
-            Ok(summary) => Some(Kept {
+            Ok(summary) => Some(SavedPoint {
                 folder: name(path),
                 point: Point { ask: begun.ask, figures: Figures::of(&summary) },
                 took_s,

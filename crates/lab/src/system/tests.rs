@@ -1,4 +1,4 @@
-//! Answers of engines, shortened where they are long, and answers of nobody.
+//! Answers of engines, shortened where they are long, and answers of no known engine.
 
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::proxy::heads::api_of;
 use crate::proxy::keeping::Keeping;
 use crate::proxy::tally::Tally;
-use crate::proxy::witness::{Answered, Asked, Ending, Witness};
+use crate::proxy::witness::{Answered, Ending, ObservedRequest, Witness};
 
 /// A frame that is longer does not wait to be looked at.
 const FRAME_BYTES: usize = 16 << 10;
@@ -23,7 +23,7 @@ const FRAME_BYTES: usize = 16 << 10;
 const SMALL: usize = 1 << 10;
 
 /// What the witness hears of a request when its body is whole.
-pub(crate) struct Told {
+pub(crate) struct WholeRequest {
     pub(crate) number: u64,
     pub(crate) arrived: Nanos,
     pub(crate) head: Arc<Parts>,
@@ -31,14 +31,14 @@ pub(crate) struct Told {
 
 /// The answer as far as it was looked at, and the frame that was not: it is looked at when the next one
 /// comes, which saves a turn of the task for each.
-pub(crate) struct Seen {
+pub(crate) struct AnswerReader {
     pub(crate) passing: AnswerTap,
     waiting: Option<(Bytes, Read)>,
     last: Option<Read>,
     keeping: Keeping,
 }
 
-impl Seen {
+impl AnswerReader {
     pub(crate) fn new(passing: AnswerTap, keeping: Keeping) -> Self {
         Self { passing, waiting: None, last: None, keeping }
     }
@@ -71,7 +71,7 @@ impl Seen {
 pub(crate) struct Over {
     pub(crate) number: u64,
     pub(crate) arrived: Nanos,
-    pub(crate) seen: Box<Seen>,
+    pub(crate) seen: Box<AnswerReader>,
     pub(crate) ending: Ending,
     pub(crate) failure: Option<Failure>,
     pub(crate) is_cut: bool,
@@ -87,7 +87,7 @@ impl Over {
             self.ending = Ending::Whole;
         }
         let Self { number, arrived, seen, ending, failure, is_cut, bytes, at } = self;
-        let Seen { passing, last, .. } = *seen;
+        let AnswerReader { passing, last, .. } = *seen;
         let tally = &after.tally;
         match ending {
             Ending::Whole => {}
@@ -103,7 +103,7 @@ impl Over {
             exchange
         } else {
             let stage = passing.exchange().stamps.stage();
-            let message = if is_cut { "the proxy was stopped" } else { "the client went away" };
+            let message = if is_cut { "the proxy was stopped" } else { "the client disconnected" };
             let gone = Failure { class: ErrorClass::CutOff, stage, message: message.to_owned() };
             passing.broken(failure.unwrap_or(gone), at)
         };
@@ -113,7 +113,7 @@ impl Over {
 
 /// What is done after bytes were passed on.
 enum Job {
-    Asked(Box<Told>, Option<Bytes>),
+    Asked(Box<WholeRequest>, Option<Bytes>),
     Over(Box<Over>),
 }
 
@@ -139,7 +139,7 @@ impl After {
     }
 
     /// The body of a request is whole.
-    pub(crate) fn whole(&self, told: Box<Told>, body: Option<Bytes>) {
+    pub(crate) fn whole(&self, told: Box<WholeRequest>, body: Option<Bytes>) {
         self.push(Job::Asked(told, body));
     }
 
@@ -178,14 +178,22 @@ impl After {
         match job {
             Job::Over(over) => (*over).tell(self),
             Job::Asked(told, body) => {
-                let Told { number, arrived, head } = *told;
+                let WholeRequest { number, arrived, head } = *told;
                 let session = self.session_header.as_ref().and_then(|name| {
                     let value = head.headers.get(name)?.as_bytes();
                     Some(String::from_utf8_lossy(value).into_owned())
                 });
                 let api = api_of(&head.method, head.uri.path());
                 let via = self.via.clone();
-                self.witness.asked(Asked { number, arrived, api, head, via, session, body });
+                self.witness.asked(ObservedRequest {
+                    number,
+                    arrived,
+                    api,
+                    head,
+                    via,
+                    session,
+                    body,
+                });
             }
         }
     }

@@ -36,7 +36,7 @@ pub struct Question {
     pub head: Parts,
     /// The body.
     pub body: Bytes,
-    /// How whoever sends it calls itself in `Via`.
+    /// The name in `Via`.
     pub via: Option<HeaderValue>,
     /// Whether the text of the answer is kept.
     pub keep_text: bool,
@@ -49,10 +49,10 @@ pub struct Question {
 impl Backend {
     /// Resolves the name and prepares TLS; connects when there is something to send.
     pub fn new(upstream: &Upstream, limits: &Limits) -> Result<Self, EndpointError> {
-        Ok(Self::of(Plan::new(upstream)?, limits.clone(), Allowance::default()))
+        Ok(Self::with_allowance(Plan::new(upstream)?, limits.clone(), Allowance::default()))
     }
 
-    pub(crate) fn of(plan: Plan, limits: Limits, allowance: Allowance) -> Self {
+    pub(crate) fn with_allowance(plan: Plan, limits: Limits, allowance: Allowance) -> Self {
         Self { pool: Rc::new(Pool::new(plan, limits)), allowance }
     }
 
@@ -66,7 +66,7 @@ impl Backend {
         passing.exchange_mut().body_bytes = question.body.len() as u64;
         let outcome = timeout(limit, self.ask_within(question, &mut passing)).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            let message = "the time for the request ran out".to_owned();
+            let message = "the request timed out".to_owned();
             let exchange = passing.exchange();
             if exchange.stamps.sent_first.is_some() && exchange.stamps.headers.is_none() {
                 self.pool.forget(exchange.connection);
@@ -113,7 +113,7 @@ impl Backend {
                 came += bytes.len() as u64;
             }
             if came > most_bytes {
-                let message = "the answer is longer than what is read".to_owned();
+                let message = "the answer exceeds the size limit".to_owned();
                 let stage = passing.exchange().stamps.stage();
                 return Err(Failure { class: ErrorClass::EventTooLarge, stage, message });
             }
@@ -137,7 +137,7 @@ impl Backend {
         let wrong = || Failure {
             class: ErrorClass::BadHttp,
             stage: FailureStage::Connect,
-            message: "the path cannot be passed on".to_owned(),
+            message: "the path cannot be forwarded".to_owned(),
         };
         let request = target.head(&head.method, &head.uri, &head.headers, via).ok_or_else(wrong)?;
         let mut request = request.map(|()| body);
@@ -173,7 +173,7 @@ impl Backend {
         }
         let (response, answer) = link.send(request, exchange, &self.pool).await?;
         if !heads::is_plain(response.headers()) {
-            let message = "the answer is in a transfer coding that nobody asked for".to_owned();
+            let message = "the answer has a transfer coding that was not requested".to_owned();
             let failure =
                 Failure { class: ErrorClass::BadHttp, stage: FailureStage::Headers, message };
             return Err(Failed { failure, is_stale: false });

@@ -7,20 +7,20 @@ use goodput_clock::now;
 use goodput_model::{Failure, Nanos};
 use goodput_wire::{AnswerTap, Read};
 
-use crate::proxy::after::{Over, Seen};
+use crate::proxy::after::{AnswerReader, Over};
 use crate::proxy::inquiry::Inquiry;
 use crate::proxy::keeping::Keeping;
 use crate::proxy::line::UnderWay;
 use crate::proxy::shared::Shared;
 use crate::proxy::witness::Ending;
 
-/// A request under way.
+/// A request in flight.
 pub(crate) struct Call {
     shared: Rc<Shared>,
     number: u64,
     arrived: Nanos,
     inquiry: Option<Rc<Inquiry>>,
-    seen: Option<Box<Seen>>,
+    seen: Option<Box<AnswerReader>>,
     ending: Ending,
     /// What went wrong, where something did.
     failure: Option<Failure>,
@@ -39,7 +39,7 @@ impl Call {
     ) -> Self {
         shared.tally.in_flight.add(1);
         let keeping = Keeping::new(&shared.allowance, shared.limits.kept_total);
-        let seen = Seen::new(passing, keeping);
+        let seen = AnswerReader::new(passing, keeping);
         Self {
             shared: Rc::clone(shared),
             number,

@@ -23,8 +23,7 @@ impl ConnectionLimit {
         let is_new = self.tally.at_limit.get() > 0 && !std::mem::replace(&mut self.is_told, true);
         is_new.then(|| {
             format!(
-                "warning: {} connections are open (--max-connections): those idle longest are \
-                 closed for new ones, and requests wait where none is idle",
+                "warning: {} connections are open (--max-connections): new ones replace the longest idle ones, or wait if none is idle",
                 self.most
             )
         })
@@ -35,8 +34,7 @@ impl ConnectionLimit {
         let Tally { at_limit, made_way, turned_away, .. } = &*self.tally;
         (at_limit.get() > 0).then(|| {
             format!(
-                "warning: {} connections came beyond the {} of --max-connections: {} idle ones \
-                 were closed for them, {} requests were refused with 503",
+                "warning: {} connections exceeded the {} of --max-connections: {} idle ones were closed, {} requests were refused with 503",
                 at_limit.get(),
                 self.most,
                 made_way.get(),

@@ -8,11 +8,11 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Runs out when somebody has waited for too long. What happens meanwhile only moves a number; the
+/// Runs out when a wait was too long. What happens meanwhile only moves a number; the
 /// timer finds out when it fires, and is set again for the rest.
 pub(crate) struct Deadline {
     limit: Duration,
-    /// Since when there has been nothing; none while nobody waits.
+    /// Since when there has been nothing; none while there is no wait.
     since: Option<Nanos>,
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -40,7 +40,7 @@ impl Deadline {
         }
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.limit)));
         while timer.as_mut().poll(cx).is_ready() {
-            // A millisecond more: the runtime's timer is no finer.
+            // A millisecond more: the runtime's timer has this resolution.
             timer.as_mut().reset(Instant::now() + rest + Duration::from_millis(1));
         }
         Poll::Pending

@@ -14,7 +14,7 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
 use hyper::ext::ReasonPhrase;
 
-use crate::proxy::after::Told;
+use crate::proxy::after::WholeRequest;
 use crate::proxy::backend::Backend;
 use crate::proxy::call::Call;
 use crate::proxy::heads::{self, api_of};
@@ -22,7 +22,7 @@ use crate::proxy::inquiry::{Inquiry, Trouble};
 use crate::proxy::line::Line;
 use crate::proxy::reply::{Passed, Reply};
 use crate::proxy::said::{self, HEALTH, Own};
-use crate::proxy::seats::Seats;
+use crate::proxy::seats::RequestPermits;
 use crate::proxy::shared::Shared;
 use crate::proxy::upstream::{Answer, Failed};
 
@@ -30,7 +30,7 @@ use crate::proxy::upstream::{Answer, Failed};
 pub(crate) struct Forwarder {
     pub(crate) shared: Rc<Shared>,
     pub(crate) backend: Backend,
-    pub(crate) seats: Seats,
+    pub(crate) seats: RequestPermits,
 }
 
 /// How long the rest of a request is read that no server could take.
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     passing.exchange_mut().stamps.dispatched = arrived;
     let mut call = Call::new(shared, under_way, number, arrived, passing);
     let head = Arc::new(parts);
-    let told = Box::new(Told { number, arrived, head: Arc::clone(&head) });
+    let told = Box::new(WholeRequest { number, arrived, head: Arc::clone(&head) });
     let inquiry = Inquiry::new(shared, incoming, told);
     call.asks(&inquiry);
     let outcome = pass_on(&forwarder, &head, &inquiry, &mut call).await;
@@ -101,7 +101,7 @@ pub(crate) async fn answer(
                 Some(Trouble::Slow) => Own::SlowBody,
                 Some(Trouble::Broken) => Own::BrokenBody,
                 None => {
-                    let failed = Own::of(failure.class);
+                    let failed = Own::from_class(failure.class);
                     call.is_broken(failure);
                     failed
                 }
@@ -132,7 +132,7 @@ async fn pass_on(
         let lost = || Failure {
             class: ErrorClass::Closed,
             stage: FailureStage::Headers,
-            message: "the connection had been closed, and the body was no longer at hand"
+            message: "the connection was closed, and the request body could not be sent again"
                 .to_owned(),
         };
         let payload = inquiry.payload().ok_or_else(lost)?;
@@ -145,7 +145,7 @@ async fn pass_on(
                 let (status, headers) = (response.status().as_u16(), response.headers());
                 if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                     let message =
-                        "the upstream switched protocols, which nobody asked for".to_owned();
+                        "the upstream switched protocols without a request to do so".to_owned();
                     return Err(Failure {
                         class: ErrorClass::BadHttp,
                         stage: FailureStage::Headers,
@@ -171,7 +171,7 @@ async fn pass_on(
 fn response_of(response: Response<()>) -> Response<()> {
     let (mut parts, ()) = response.into_parts();
     heads::strip_answer(&mut parts.headers);
-    // Of what hyper notes beside the head, only the words behind the status are the upstream's.
+    // Of what hyper notes next to the head, only the words behind the status are the upstream's.
     let reason = parts.extensions.remove::<ReasonPhrase>();
     parts.extensions.clear();
     if let Some(reason) = reason {

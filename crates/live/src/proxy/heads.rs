@@ -87,7 +87,7 @@ impl Target {
         if self.http == Http::Http1 {
             out.insert(header::HOST, self.host.clone());
         }
-        let named = Named::of(headers);
+        let named = Named::from_headers(headers);
         for (name, value) in headers {
             let is_ours = [header::HOST, header::CONTENT_LENGTH, header::EXPECT].contains(name);
             if !is_ours && !is_hop(name) && !named.contains(name) {
@@ -116,11 +116,11 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
 
 /// Takes out of an answer's head what belongs to the connection that it came on.
 pub(crate) fn strip_answer(headers: &mut HeaderMap) {
-    // A length beside a transfer coding is not that of the body, and nobody has gone by it.
+    // A length next to a transfer coding is not that of the body, and was not used.
     if headers.contains_key(header::TRANSFER_ENCODING) {
         headers.remove(header::CONTENT_LENGTH);
     }
-    let named = Named::of(headers);
+    let named = Named::from_headers(headers);
     let gone: Vec<_> =
         headers.keys().filter(|name| is_hop(name) || named.contains(name)).cloned().collect();
     for name in gone {
@@ -132,7 +132,7 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
 struct Named(Vec<HeaderName>);
 
 impl Named {
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let values = headers.get_all(header::CONNECTION).iter();
         let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
         Self(names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok()).collect())

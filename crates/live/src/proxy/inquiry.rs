@@ -12,16 +12,16 @@ use goodput_clock::{now, unless, until};
 use goodput_model::Nanos;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use crate::proxy::after::Told;
+use crate::proxy::after::WholeRequest;
 use crate::proxy::deadline::Deadline;
 use crate::proxy::shared::Shared;
 
 /// What can go wrong with a body on the client's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
-    #[error("the client sent nothing for too long")]
+    #[error("the client sent no data for too long")]
     Slow,
-    #[error("the client broke off, or its body is no HTTP")]
+    #[error("the client disconnected, or its body is not valid HTTP")]
     Broken,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Inquiry {
 struct Inner {
     incoming: Incoming,
     shared: Rc<Shared>,
-    kept: Kept,
+    kept: BodyBuffer,
     /// Bytes of the common allowance that are held.
     held: usize,
     came: u64,
@@ -45,11 +45,11 @@ struct Inner {
     trouble: Option<Trouble>,
     deadline: Deadline,
     /// Told when the body is whole.
-    told: Option<Box<Told>>,
+    told: Option<Box<WholeRequest>>,
 }
 
 /// What has come so far.
-enum Kept {
+enum BodyBuffer {
     /// One piece, as it lay in the buffer that it was read into.
     One(Bytes),
     /// Small pieces would each hold their buffer: they are put together.
@@ -58,8 +58,12 @@ enum Kept {
 }
 
 impl Inquiry {
-    /// Whoever is told hears of it when the body is whole: at once, where there is none.
-    pub(crate) fn new(shared: &Rc<Shared>, incoming: Incoming, told: Box<Told>) -> Rc<Self> {
+    /// The receiver gets it when the body is complete: at once, where there is none.
+    pub(crate) fn new(
+        shared: &Rc<Shared>,
+        incoming: Incoming,
+        told: Box<WholeRequest>,
+    ) -> Rc<Self> {
         let length = incoming.size_hint().exact();
         let is_empty = incoming.is_end_stream();
         let inquiry = Self {
@@ -67,7 +71,7 @@ impl Inquiry {
             inner: RefCell::new(Inner {
                 incoming,
                 shared: Rc::clone(shared),
-                kept: Kept::One(Bytes::new()),
+                kept: BodyBuffer::One(Bytes::new()),
                 held: 0,
                 came: 0,
                 whole_at: None,
@@ -86,9 +90,9 @@ impl Inquiry {
     pub(crate) fn payload(self: &Rc<Self>) -> Option<Payload> {
         let inner = self.inner.borrow();
         let before = match &inner.kept {
-            Kept::One(bytes) => bytes.clone(),
-            Kept::Many(bytes) => Bytes::copy_from_slice(bytes),
-            Kept::TooMuch => return None,
+            BodyBuffer::One(bytes) => bytes.clone(),
+            BodyBuffer::Many(bytes) => Bytes::copy_from_slice(bytes),
+            BodyBuffer::TooMuch => return None,
         };
         if inner.trouble.is_some() || before.len() as u64 != inner.came {
             return None;
@@ -116,7 +120,7 @@ impl Inquiry {
         self.inner.borrow().came
     }
 
-    /// Reads what is still to come and passes it on to nobody, for so long: a request that no server could
+    /// Reads and drops the rest, for at most this time: a request that no server could
     /// take is told of, too.
     pub(crate) async fn read_rest(&self, limit: Duration) {
         let rest = poll_fn(|cx| {
@@ -130,7 +134,7 @@ impl Inquiry {
     /// It will not be sent once more, and its answer is over or near: nothing more is told of it.
     pub(crate) fn forget(&self, told: bool) {
         let mut inner = self.inner.borrow_mut();
-        inner.kept = Kept::TooMuch;
+        inner.kept = BodyBuffer::TooMuch;
         inner.release();
         if told {
             inner.told = None;
@@ -177,25 +181,25 @@ impl Inner {
         self.came += bytes.len() as u64;
         let limits = &self.shared.limits;
         let is_too_long = self.came > limits.kept_bytes as u64;
-        if matches!(self.kept, Kept::TooMuch) {
+        if matches!(self.kept, BodyBuffer::TooMuch) {
             return;
         }
         if is_too_long || !self.shared.allowance.take(bytes.len(), limits.kept_total) {
-            self.kept = Kept::TooMuch;
+            self.kept = BodyBuffer::TooMuch;
             self.release();
             return;
         }
         self.held += bytes.len();
         match &mut self.kept {
-            Kept::One(first) if first.is_empty() => *first = bytes.clone(),
-            Kept::One(first) => {
+            BodyBuffer::One(first) if first.is_empty() => *first = bytes.clone(),
+            BodyBuffer::One(first) => {
                 let mut both = Vec::with_capacity(2 * (first.len() + bytes.len()));
                 both.extend_from_slice(first);
                 both.extend_from_slice(bytes);
-                self.kept = Kept::Many(both);
+                self.kept = BodyBuffer::Many(both);
             }
-            Kept::Many(all) => all.extend_from_slice(bytes),
-            Kept::TooMuch => {}
+            BodyBuffer::Many(all) => all.extend_from_slice(bytes),
+            BodyBuffer::TooMuch => {}
         }
     }
 
@@ -204,11 +208,11 @@ impl Inner {
             return;
         }
         self.whole_at = Some(now());
-        if let Kept::Many(all) = &mut self.kept {
-            self.kept = Kept::One(Bytes::from(std::mem::take(all)));
+        if let BodyBuffer::Many(all) = &mut self.kept {
+            self.kept = BodyBuffer::One(Bytes::from(std::mem::take(all)));
         }
         let body = match &self.kept {
-            Kept::One(bytes) => Some(bytes.clone()),
+            BodyBuffer::One(bytes) => Some(bytes.clone()),
             _ => None,
         };
         if let Some(told) = self.told.take() {

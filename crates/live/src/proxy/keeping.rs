@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goodput_wire::AnswerTap;
 
-/// What an answer may hold beside the common allowance: enough for most.
+/// Memory of an answer outside of the common allowance: enough for most.
 const UNCOUNTED: usize = 8 << 10;
 
 /// Bytes that all workers hold.

@@ -30,25 +30,25 @@ const PARTING: Nanos = Nanos::from_millis(1_000);
 /// to make way.
 const GRACE: Nanos = Nanos::from_millis(1_000);
 
-/// How much a client may still send of what nobody wants.
+/// How much a client may still send of an unwanted body.
 const LINGER_BYTES: usize = 16 << 20;
 
 /// How often half of a beginning is looked at again.
 const PEEK_AGAIN: Duration = Duration::from_millis(5);
 
-/// What a connection with a request under way has; its requests share it.
+/// What a connection with a request in flight has; its requests share it.
 pub(crate) type Seat = Rc<OwnedSemaphorePermit>;
 
 /// A connection of a client.
 pub(crate) struct Line {
     stream: TcpStream,
-    /// Requests under way.
+    /// Requests in flight.
     under_way: Cell<u32>,
     /// Whether there has been a request.
     has_asked: Cell<bool>,
     /// Requests may share it.
     is_shared: Cell<bool>,
-    /// What its requests under way share.
+    /// What its requests in flight share.
     seat: RefCell<Weak<OwnedSemaphorePermit>>,
     /// It was told to make way.
     makes_way: Cell<bool>,
@@ -63,7 +63,7 @@ pub(crate) struct Line {
     has_rest: Cell<bool>,
     is_broken: Cell<bool>,
     is_closed: Cell<bool>,
-    /// Since when it has been asked to end when what is under way has ended.
+    /// Since when it has been asked to end after its requests in flight.
     leaving_since: Cell<Option<Nanos>>,
     waker: RefCell<Option<Waker>>,
     /// Those who wait until the client takes something.
@@ -115,7 +115,7 @@ impl Line {
         (UnderWay { line: Rc::clone(self), seat: None }, arrived)
     }
 
-    /// The seat that it has, where a request of it is under way.
+    /// Its seat, while it has a request in flight.
     pub(crate) fn seat(&self) -> Option<Seat> {
         self.seat.borrow().upgrade()
     }
@@ -212,7 +212,7 @@ impl Line {
         }
         let head_time = limits.head_time.into();
         // The first request must come soon: until then this may be a handshake that never ends. Frames
-        // of HTTP/2 are no beginning of a request.
+        // of HTTP/2 do not begin a request.
         let is_slow = self.head_since.get().filter(|_| !self.is_shared.get());
         let is_slow = is_slow.is_some_and(|since| passed(since, head_time));
         if is_slow || (!self.has_asked.get() && passed(self.idle_since.get(), head_time)) {
@@ -224,13 +224,13 @@ impl Line {
         }
     }
 
-    /// Whether nothing has been under way on it for so long, counted from when it was asked to end.
+    /// Whether it has been idle for this long, counted from when it was asked to end.
     pub(crate) fn is_idle_for(&self, limit: Nanos) -> bool {
         let since = self.leaving_since.get().unwrap_or_default().max(self.idle_since.get());
         self.under_way.get() == 0 && now() - since > limit
     }
 
-    /// Asks it to end when what is under way has ended.
+    /// Asks it to end after its requests in flight.
     pub(crate) fn leave(&self, present: Nanos) {
         self.leaving_since.set(Some(present));
         if let Some(waker) = self.waker.take() {
@@ -361,7 +361,7 @@ impl Line {
     }
 }
 
-/// A request under way on a line.
+/// A request in flight on a line.
 pub(crate) struct UnderWay {
     line: Rc<Line>,
     seat: Option<Seat>,

@@ -14,7 +14,7 @@ use crate::proxy::upstream::Answer;
 
 /// The upstream broke off: the client must see that the answer is not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the upstream broke off")]
+#[error("the upstream closed the connection")]
 pub(crate) struct Cut;
 
 /// The body of an answer.

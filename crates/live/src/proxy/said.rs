@@ -42,7 +42,7 @@ pub(crate) enum Own {
 
 impl Own {
     /// What an upstream that failed this way is answered with.
-    pub(crate) fn of(class: ErrorClass) -> Self {
+    pub(crate) fn from_class(class: ErrorClass) -> Self {
         match class {
             ErrorClass::Timeout => Self::TimedOut,
             ErrorClass::LocalLimit => Self::Exhausted,
@@ -69,7 +69,7 @@ impl Own {
     fn body(self) -> &'static str {
         match self {
             Self::BadRequest => {
-                error!("the request cannot be passed on", "invalid_request_error", "bad_request")
+                error!("the request cannot be forwarded", "invalid_request_error", "bad_request")
             }
             Self::Connect => {
                 error!("CONNECT is not supported", "invalid_request_error", "connect_refused")
@@ -86,25 +86,24 @@ impl Own {
                 "invalid_request_error", "expectation_failed"
             ),
             Self::Loop => error!("the proxy is its own upstream", "proxy_error", "loop_detected"),
-            Self::SlowBody => error!(
-                "the body of the request took too long",
-                "invalid_request_error", "request_timeout"
-            ),
+            Self::SlowBody => {
+                error!("the request body took too long", "invalid_request_error", "request_timeout")
+            }
             Self::BrokenBody => {
-                error!("the body of the request is broken", "invalid_request_error", "bad_body")
+                error!("the request body is malformed", "invalid_request_error", "bad_body")
             }
             Self::Unreachable => {
                 error!("the upstream cannot be reached", "upstream_error", "upstream_unreachable")
             }
             Self::Broken => error!(
-                "the upstream broke off before it answered",
+                "the upstream closed the connection before it answered",
                 "upstream_error", "upstream_broken"
             ),
             Self::Exhausted => {
                 error!("the proxy is out of sockets", "proxy_error", "proxy_exhausted")
             }
             Self::Full => {
-                error!("the proxy has too many requests under way", "proxy_error", "proxy_full")
+                error!("the proxy has too many requests in flight", "proxy_error", "proxy_full")
             }
             Self::TimedOut => {
                 error!("the upstream took too long", "upstream_error", "upstream_timeout")

@@ -1,6 +1,6 @@
-//! [`Seats`]: how many connections of clients may be open, and how many of them may have requests.
+//! [`RequestPermits`]: how many connections of clients may be open, and how many of them may have requests.
 //!
-//! A seat is what a connection with a request under way has; one between requests has none. Beyond as
+//! A seat is what a connection with a request in flight has; one between requests has none. Beyond as
 //! many connections as there are seats, those that have been idle longest make way. Where none is idle,
 //! a few more are let in: they may ask how the proxy is, and their other requests wait for a seat. So
 //! the health path is answered on a new connection whatever the others do.
@@ -20,18 +20,18 @@ const WAITING: usize = 192;
 
 /// The seats of all workers.
 #[derive(Clone)]
-pub(crate) struct Seats {
+pub(crate) struct RequestPermits {
     most: usize,
     /// One for each connection that may be open.
     doors: Arc<Semaphore>,
-    /// One for each connection that may have requests under way.
+    /// One for each connection that may have requests in flight.
     free: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     /// Open connections that were told to make way.
     leaving: Arc<AtomicUsize>,
 }
 
-impl Seats {
+impl RequestPermits {
     pub(crate) fn new(most: usize) -> Self {
         let most = most.clamp(1, Semaphore::MAX_PERMITS - LOBBY);
         Self {
@@ -77,7 +77,7 @@ impl Seats {
             let _waiting = Waiting::new(&self.waiting)?;
             Arc::clone(&self.free).acquire_owned().await.ok()?
         };
-        // Another request of the connection may have waited beside this one.
+        // Another request of the connection may have waited at the same time.
         Some(line.seat().unwrap_or_else(|| line.sits(permit)))
     }
 }

@@ -23,7 +23,7 @@ use crate::proxy::after::After;
 use crate::proxy::backend::Backend;
 use crate::proxy::forward::Forwarder;
 use crate::proxy::keeping::Allowance;
-use crate::proxy::seats::Seats;
+use crate::proxy::seats::RequestPermits;
 use crate::proxy::settings::{Limits, Settings, TlsFiles};
 use crate::proxy::shared::Shared;
 use crate::proxy::tally::Tally;
@@ -53,7 +53,7 @@ pub enum ProxyError {
     #[error("cannot serve TLS: {0}")]
     Tls(String),
     /// The name of the session's header is none.
-    #[error("`{0}` is no name of a header")]
+    #[error("`{0}` is not a valid header name")]
     Header(String),
     /// The upstream cannot be spoken to with these settings.
     #[error(transparent)]
@@ -68,12 +68,14 @@ impl ProxyError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
-                "another program has this address; port 0 picks a free one"
+                "another program uses this address; port 0 picks a free port"
             }
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "ports below 1024 are the administrator's; take one above"
+                "ports below 1024 need administrator rights; use a higher port"
             }
-            Self::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
+            Self::Tls(_) => {
+                "--tls-cert takes a certificate chain in PEM, --tls-key the key of its first certificate"
+            }
             Self::Upstream(_) => "check the server's URL and --cacert",
             _ => "--listen takes 127.0.0.1:8080; port 0 picks a free one",
         }
@@ -115,7 +117,7 @@ impl Proxy {
         let part = Part {
             plan: Plan::new(&settings.upstream)?,
             tls: settings.tls.as_ref().map(acceptor).transpose()?,
-            seats: Seats::new(settings.limits.connections),
+            seats: RequestPermits::new(settings.limits.connections),
             limits: settings.limits,
             keep_text: settings.keep_text,
             session_header: settings.session_header.map(header).transpose()?,
@@ -126,7 +128,7 @@ impl Proxy {
         };
         let mut proxy = Self { address, tally, phase, threads: Vec::with_capacity(count) };
         for _ in 0..count {
-            // All wait on one socket: whoever is free takes the next client, and a second proxy on
+            // All wait on one socket: a free worker takes the next client, and a second proxy on
             // the same port is found out.
             let (listener, part, phases) = (listener.try_clone()?, part.clone(), phases.clone());
             let thread = std::thread::Builder::new().name("proxy".to_owned());
@@ -150,7 +152,7 @@ impl Proxy {
         self.threads.iter().all(|thread| !thread.is_finished())
     }
 
-    /// Takes no more requests, waits for those under way up to a limit, and cuts the rest. When this
+    /// Takes no more requests, waits for those in flight up to a limit, and cuts the rest. When this
     /// returns, the witness has heard of every one of them.
     pub fn drain(mut self, limit: Duration) -> Drained {
         self.phase.send_replace(Phase::Draining);
@@ -182,7 +184,7 @@ impl Drop for Proxy {
 struct Part {
     plan: Plan,
     tls: Option<TlsAcceptor>,
-    seats: Seats,
+    seats: RequestPermits,
     limits: Limits,
     keep_text: bool,
     session_header: Option<HeaderName>,
@@ -202,7 +204,7 @@ impl Part {
             worker.run(listener, phases).await;
             io::Result::Ok(worker)
         })?;
-        // What is still under way is cut here, and the witness hears of that, too.
+        // Requests still in flight are cut here, and the witness hears of that, too.
         drop(tasks);
         worker.shared.after.work();
         drop(worker);
@@ -214,7 +216,7 @@ impl Part {
     fn worker(self) -> Worker {
         let Self { witness, tally, limits, allowance, seats, via, .. } = self;
         let after = After::new(witness, Arc::clone(&tally), self.session_header, via.clone());
-        let backend = Backend::of(self.plan, limits.clone(), allowance.clone());
+        let backend = Backend::with_allowance(self.plan, limits.clone(), allowance.clone());
         let shared = Rc::new(Shared {
             limits,
             keep_text: self.keep_text,

@@ -25,9 +25,9 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// The body of the last request that was taken, until its beginning is read.
 #[derive(Clone, Default)]
-pub(crate) struct Taken(Rc<Cell<Option<Place>>>);
+pub(crate) struct LastBody(Rc<Cell<Option<Place>>>);
 
-impl Taken {
+impl LastBody {
     /// A request was taken.
     pub(crate) fn request(&self, body: &impl Body) {
         let length = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() };
@@ -130,13 +130,13 @@ pub(crate) struct Strict<I> {
     io: I,
     line: Rc<Line>,
     place: Place,
-    taken: Taken,
+    taken: LastBody,
     /// What came behind a head.
     held: Bytes,
 }
 
 impl<I> Strict<I> {
-    pub(crate) fn new(io: I, line: &Rc<Line>, taken: &Taken) -> Self {
+    pub(crate) fn new(io: I, line: &Rc<Line>, taken: &LastBody) -> Self {
         let (line, taken) = (Rc::clone(line), taken.clone());
         Self { io, line, place: Place::Lines(Lines::HEAD), taken, held: Bytes::new() }
     }

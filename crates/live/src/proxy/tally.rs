@@ -1,4 +1,4 @@
-//! [`Tally`]: what a proxy has done so far, for whoever wants to look while it runs.
+//! [`Tally`]: counts of a running proxy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub struct Tally {
     pub open: Count,
     /// Requests that were passed on, or were to be.
     pub requests: Count,
-    /// Requests that are under way.
+    /// Requests in flight.
     pub in_flight: Count,
     /// Answers of the upstream that began, by the first digit of their status.
     pub statuses: [Count; 6],

@@ -1,8 +1,8 @@
 //! Connections to the upstream, and the answers that come on them.
 //!
-//! A connection of HTTP/1.1 has no task of its own: whoever waits for its answer drives it (`http1`,
+//! A connection of HTTP/1.1 has no task of its own: the waiting request drives it (`http1`,
 //! with `outflow` for what is sent). So nothing stands between a read and its reader, and an answer that
-//! nobody wants any more closes its connection by being dropped. Connections of HTTP/2 (`http2`) are
+//! is no longer wanted closes its connection by being dropped. Connections of HTTP/2 (`http2`) are
 //! shared and have a task each.
 
 mod http1;
@@ -224,7 +224,7 @@ impl Answer {
         read.unwrap_or(Read { at: now(), sequence: 0, lag_us: None })
     }
 
-    /// Nobody will ask for more. Whether everything had come; then the connection is kept.
+    /// Ends the reading. Whether everything had come; then the connection is kept.
     pub(crate) fn settle(&mut self) -> bool {
         let is_whole = self.is_end_stream();
         if is_whole {
@@ -268,6 +268,6 @@ fn cut(error: &hyper::Error) -> Failure {
 }
 
 fn timed_out(stage: FailureStage) -> Failure {
-    let message = "the upstream said nothing for too long".to_owned();
+    let message = "the upstream sent no data for too long".to_owned();
     Failure { class: ErrorClass::Timeout, stage, message }
 }

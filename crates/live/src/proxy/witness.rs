@@ -11,7 +11,7 @@ use http::request::Parts;
 /// and what it cannot take at once it counts and lets go.
 pub trait Witness: Send + Sync {
     /// A request has come whole.
-    fn asked(&self, asked: Asked);
+    fn asked(&self, asked: ObservedRequest);
     /// The answer to it is over, well or not.
     fn answered(&self, answered: Answered);
 }
@@ -19,10 +19,10 @@ pub trait Witness: Send + Sync {
 /// A request, once its body has come whole. Its head and body may hold anything: nothing of them may be
 /// written but what a witness makes of them.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ObservedRequest {
     /// From 0, in the order of arrival; the answer has the same.
     pub number: u64,
-    /// When the first byte of its head was there, or the head was complete where nobody knows the first.
+    /// When the first byte of its head was there, or the head was complete where the first is unknown.
     pub arrived: Nanos,
     /// Which API it asks, by its path; none for all other paths.
     pub api: Option<Api>,
@@ -52,14 +52,14 @@ pub enum Ending {
 /// An answer that is over.
 #[derive(Debug, Clone)]
 pub struct Answered {
-    /// As in [`Asked`]. A request that never came whole is answered without having been asked.
+    /// As in [`ObservedRequest`]. A request that never came whole is answered without having been asked.
     pub number: u64,
     /// When the request arrived.
     pub arrived: Nanos,
     /// How it ended.
     pub ending: Ending,
     /// Stamps on the process's clock, chunks, status, counts, failure: as the client of a run would
-    /// have seen it at the upstream's socket. Of paths that are no API only stamps and status are known.
+    /// have seen it at the upstream's socket. Of paths outside the API only stamps and status are known.
     pub exchange: Exchange,
     /// Bytes of the answer's body.
     pub bytes: u64,

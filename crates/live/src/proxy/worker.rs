@@ -20,9 +20,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::proxy::forward::{Forwarder, answer};
 use crate::proxy::line::{Line, LineIo};
-use crate::proxy::seats::Seats;
+use crate::proxy::seats::RequestPermits;
 use crate::proxy::shared::Shared;
-use crate::proxy::strict::{Strict, Taken};
+use crate::proxy::strict::{LastBody, Strict};
 
 /// How often slow and idle connections are looked for.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -37,7 +37,7 @@ const RECOVERY: Duration = Duration::from_millis(10);
 /// How often to look for connections that can make way when not one more can be taken.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long a client may go on sending what nobody wants.
+/// How long a client may go on sending an unwanted body.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Bytes of a request that a client of HTTP/2 may send ahead, for a stream and for a connection.
@@ -47,7 +47,7 @@ const CONNECTION_WINDOW: u32 = 512 << 10;
 /// Bytes of an answer that wait to be taken by a client of HTTP/2.
 const SEND_BUFFER: usize = 16 << 10;
 
-/// Requests that a client may have under way on one connection of HTTP/2.
+/// Requests that a client may have in flight on one connection of HTTP/2.
 const STREAMS: u32 = 256;
 
 /// What a connection of HTTP/2 begins with.
@@ -65,7 +65,7 @@ pub(crate) enum Phase {
 pub(crate) struct Worker {
     pub(crate) shared: Rc<Shared>,
     pub(crate) forwarder: Rc<Forwarder>,
-    pub(crate) seats: Seats,
+    pub(crate) seats: RequestPermits,
     pub(crate) tls: Option<TlsAcceptor>,
     /// Connections that this worker has open.
     pub(crate) open: Cell<usize>,
@@ -75,7 +75,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Serves until it is told to end, and what is under way has ended or is no longer waited for.
+    /// Serves until it is told to end, and its requests have ended or are no longer waited for.
     pub(crate) async fn run(self: &Rc<Self>, listener: TcpListener, phase: watch::Receiver<Phase>) {
         let mut ending = phase.clone();
         tokio::select! {
@@ -170,7 +170,7 @@ impl Worker {
                 kept.clear();
                 continue;
             };
-            // Whoever was busy since then is younger than all that were looked at.
+            // A connection that was busy since then is younger than all that were examined.
             let still = line.upgrade().filter(|line| line.spare_since() == Some(since));
             let Some(idle) = still else { continue };
             left -= 1;
@@ -220,7 +220,7 @@ impl Worker {
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let (forwarder, asked) = (Rc::clone(&self.forwarder), Rc::clone(line));
-        let taken = Taken::default();
+        let taken = LastBody::default();
         let told = taken.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             told.request(request.body());
@@ -243,7 +243,7 @@ impl Worker {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
-            // Whoever is slow is found by the sweep.
+            // The sweep finds slow ones.
             .header_read_timeout(None)
             .auto_date_header(false)
             .max_header_size(self.shared.limits.head_bytes)

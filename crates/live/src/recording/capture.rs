@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use goodput_model::{Api, Chunk, Exchange, Nanos};
 
 use super::counts::{Lost, RecordCounts};
-use crate::proxy::{Answered, Asked, Witness};
+use crate::proxy::{Answered, ObservedRequest, Witness};
 
 /// Requests whose rows are not made yet, at most.
 const MOST_TICKETS: usize = 16_384;
@@ -48,7 +48,7 @@ impl Ask {
 /// The answer to it.
 pub(super) struct Answer {
     pub(super) number: u64,
-    /// None where there was no room for it.
+    /// None where the queue was full.
     pub(super) exchange: Option<Box<Exchange>>,
     /// Bytes that it holds.
     pub(super) bytes: usize,
@@ -132,7 +132,7 @@ impl CaptureQueue {
 }
 
 impl Witness for CaptureQueue {
-    fn asked(&self, asked: Asked) {
+    fn asked(&self, asked: ObservedRequest) {
         if self.counts.is_over.load(Ordering::Relaxed) {
             return;
         }
@@ -140,7 +140,7 @@ impl Witness for CaptureQueue {
         self.counts.asked.add(1);
         let Some(body) = asked.body else { return self.counts.lose(Lost::Length, 1) };
         // The head goes no further: it may hold keys.
-        let Asked { number, arrived, session, .. } = asked;
+        let ObservedRequest { number, arrived, session, .. } = asked;
         if !self.take(Ask { number, arrived, api, session, body }) {
             self.counts.lose(Lost::Queue, 1);
         }
@@ -182,7 +182,7 @@ mod tests {
         let (capture, notes, room) = CaptureQueue::new(&Arc::default());
         let taken = (0..2 * MOST_TICKETS as u64).filter(|number| capture.take(ask(*number, 1)));
         assert_eq!(taken.count(), MOST_TICKETS);
-        // Answers to those that were not taken are no news.
+        // Answers to requests that were not recorded are skipped.
         for number in (0..2 * MOST_TICKETS as u64).rev() {
             capture.answered(answered(number, Exchange::default()));
         }

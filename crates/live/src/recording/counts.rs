@@ -20,14 +20,14 @@ pub enum Lost {
 impl Lost {
     /// All of them, each with its name and what it means.
     pub const ALL: [(Self, &'static str, &'static str); 4] = [
-        (Self::Queue, "queue", "too many were waiting to be written"),
-        (Self::Length, "length", "their bodies were too long to be kept"),
-        (Self::Disk, "disk", "the disk did not take them"),
-        (Self::Unanswered, "unanswered", "their answers were not over at the end of the file"),
+        (Self::Queue, "queue", "too many rows were waiting to be written"),
+        (Self::Length, "length", "their bodies were too long"),
+        (Self::Disk, "disk", "the disk could not be written"),
+        (Self::Unanswered, "unanswered", "their answers were still in flight when the file ended"),
     ];
 }
 
-/// Counters; whoever adds to them never waits.
+/// Counters; adding never blocks.
 #[derive(Debug, Default)]
 pub struct RecordCounts {
     /// Requests to an API that came whole while recording went on.

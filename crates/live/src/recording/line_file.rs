@@ -20,7 +20,7 @@ pub(super) struct LineFile {
     is_torn: bool,
     /// Whether the disk refused when it was asked last.
     is_refused: bool,
-    /// Lines and bytes that came to the disk to make room, and that nobody was told of.
+    /// Lines and bytes that were written to make room, and not reported yet.
     untold: (u64, u64),
 }
 

@@ -55,7 +55,7 @@ impl Scale {
     /// The block nearest to what is wanted whose two sizes fit each other well, as both are whole.
     pub(super) fn block(self, wanted: u32) -> Block {
         let ratio = self.theirs as f64 / self.ours as f64;
-        // Where nobody counted, ours are taken for theirs.
+        // Without a count by the server, ours is used.
         if !BELIEVED.contains(&ratio) {
             return Block { theirs: wanted, ours: wanted };
         }

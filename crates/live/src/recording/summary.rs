@@ -21,11 +21,11 @@ impl Recorded {
         }
         let left_out = counts.left_out.get();
         if left_out > 0 {
-            lines.push(format!("  left out: {left_out} (by --share, or past the limit)"));
+            lines.push(format!("  left out: {left_out} (by --share, or beyond the limit)"));
         }
         let other = counts.other.get();
         if other > 0 {
-            lines.push(format!("  passed on only: {other} to paths that are no API"));
+            lines.push(format!("  not recorded: {other} to paths outside the API"));
         }
         if !written.models.is_empty() {
             let models: Vec<String> = written
@@ -49,7 +49,7 @@ impl Recorded {
         lines.push(format!("  size: {bytes} bytes"));
         if let Some(file) = files.first().filter(|_| rows > 0) {
             let file = file.display();
-            lines.push(format!("look at it: goodput workload show --trace {file}"));
+            lines.push(format!("inspect it: goodput workload show --trace {file}"));
             lines.push(format!("replay it:  goodput run {shown} --trace {file}"));
         }
         lines

@@ -57,7 +57,7 @@ pub(super) struct Open {
 }
 
 /// What became of an answer.
-pub(super) enum Taken {
+pub(super) enum RowOutcome {
     Row(Box<TraceRow>),
     /// Its session is not recorded.
     LeftOut,
@@ -159,17 +159,17 @@ impl Trace {
     }
 
     /// Its answer. Which session it belongs to is known only now.
-    pub(super) fn answer(&mut self, asked: Open, exchange: &Exchange) -> Taken {
+    pub(super) fn answer(&mut self, asked: Open, exchange: &Exchange) -> RowOutcome {
         self.open = self.open.saturating_sub(1);
         let mut row = self.recorder.answered(asked.question, asked.arrived, exchange);
         self.fit(&mut row);
         if !self.is_drawn(row.session.as_deref(), asked.number) {
-            return Taken::LeftOut;
+            return RowOutcome::LeftOut;
         }
         let line = self.writer.sink();
         line.clear();
         let is_taken = self.writer.write(&row).is_ok() && self.file.push(self.writer.sink());
-        if is_taken { Taken::Row(Box::new(row)) } else { Taken::Refused }
+        if is_taken { RowOutcome::Row(Box::new(row)) } else { RowOutcome::Refused }
     }
 
     /// Brings a row to the server's tokens, in which the file has its blocks.

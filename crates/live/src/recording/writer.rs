@@ -16,7 +16,7 @@ use super::capture::{Answer, Ask, Note, Room};
 use super::counts::{Lost, RecordCounts};
 use super::names::Names;
 use super::scale::{self, Scale};
-use super::trace::{NewTrace, Open, Taken, Trace, TraceOptions};
+use super::trace::{NewTrace, Open, RowOutcome, Trace, TraceOptions};
 use crate::observer::LiveObserver;
 use crate::rows::{Question, Recorder, Settings};
 use crate::session::give_way;
@@ -222,7 +222,7 @@ impl RowWriter {
             }
             // Without a salt there is nothing that could be written.
             Err(error) => {
-                self.observer.warn(&format!("warning: nothing can be recorded: {error}"));
+                self.observer.warn(&format!("warning: cannot record: {error}"));
             }
         }
     }
@@ -293,14 +293,14 @@ impl RowWriter {
         self.scale.add(scale::ours(&open.question.row), answer.exchange.as_deref());
         match (self.traces.get_mut(&file), &answer.exchange) {
             (Some(trace), Some(exchange)) => match trace.answer(open, exchange) {
-                Taken::Row(row) => {
+                RowOutcome::Row(row) => {
                     self.written.add(&row);
                     if self.options.share < 1.0 {
                         self.keep();
                     }
                 }
-                Taken::LeftOut => self.counts.left_out.add(1),
-                Taken::Refused => self.counts.lose(Lost::Disk, 1),
+                RowOutcome::LeftOut => self.counts.left_out.add(1),
+                RowOutcome::Refused => self.counts.lose(Lost::Disk, 1),
             },
             _ => self.drop_one(file),
         }
@@ -344,7 +344,7 @@ impl RowWriter {
     fn rotate(&mut self) {
         let mut path = self.names.next(false);
         let mut begun = NewTrace::create(&path);
-        // Somebody else's file of that name stays.
+        // An existing file of that name stays.
         for _ in 0..100 {
             match &begun {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -361,7 +361,7 @@ impl RowWriter {
             Err(error) => {
                 self.tried = Some(now());
                 return self.observer.warn(&format!(
-                    "warning: cannot begin {}: {error}; the file before it goes on",
+                    "warning: cannot start {}: {error}; continuing in the previous file",
                     path.display()
                 ));
             }
@@ -431,10 +431,9 @@ impl RowWriter {
         let lost = self.counts.lost_by(Lost::Disk);
         self.observer.warn(&match refusal {
             Some(error) => format!(
-                "warning: the disk refuses the trace: {error}; traffic passes on, rows wait and then \
-                 are lost"
+                "warning: cannot write the trace: {error}; traffic is still forwarded, rows are buffered and then lost"
             ),
-            None => format!("the disk takes the trace again; {lost} rows are lost"),
+            None => format!("the trace can be written again; {lost} rows are lost"),
         });
     }
 

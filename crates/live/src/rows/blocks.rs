@@ -48,7 +48,7 @@ impl<'a> Cutter<'a> {
         self.total += u64::from(estimate(rest)) * TOKEN;
     }
 
-    /// A token that somebody else has counted.
+    /// A token counted by the server.
     pub(crate) fn id(&mut self, id: u32) {
         self.unit(TextUnit::Id(id));
     }
@@ -58,7 +58,7 @@ impl<'a> Cutter<'a> {
         self.add(Kind::Mark, what.as_bytes(), TOKEN);
     }
 
-    /// Something that is no text, such as an image, by its hash. It counts as one token: what it
+    /// Content other than text, such as an image, by its hash. It counts as one token: what it
     /// costs is the server's to say.
     pub(crate) fn thing(&mut self, key: &Key) {
         self.add(Kind::Thing, key, TOKEN);

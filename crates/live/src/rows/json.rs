@@ -13,8 +13,8 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields with these names, the last of each; none where the text is no object.
-    pub(crate) fn of(json: &'a str, names: &'static [&'static str]) -> Option<Self> {
+    /// The fields with these names, the last of each; none where the text is not an object.
+    pub(crate) fn parse(json: &'a str, names: &'static [&'static str]) -> Option<Self> {
         let mut reader = serde_json::Deserializer::from_str(json);
         let found = Pick(names).deserialize(&mut reader).ok()?;
         reader.end().ok()?;
@@ -113,19 +113,19 @@ mod tests {
     #[test]
     fn fields_are_found_and_the_last_of_a_name_counts() {
         let json = r#" {"a": [1, {"b": 2}], "x": null, "b": "q\"", "a": 7, "rest": {}} "#;
-        let fields = Fields::of(json, &["a", "b", "x", "none"]).unwrap();
+        let fields = Fields::parse(json, &["a", "b", "x", "none"]).unwrap();
         assert_eq!((fields.get("a"), fields.get("x"), fields.get("none")), (Some("7"), None, None));
         assert_eq!(fields.text("b").as_deref(), Some("q\""));
         assert_eq!(fields.text("a"), None);
         for wrong in ["", "[]", "{", "{} x", "7", r#"{"a":}"#] {
-            assert!(Fields::of(wrong, &["a"]).is_none(), "{wrong}");
+            assert!(Fields::parse(wrong, &["a"]).is_none(), "{wrong}");
         }
     }
 
     #[test]
     fn nesting_without_end_is_passed_over() {
         let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(Fields::of(&deep, &["b"]).unwrap().get("b"), Some("1"));
+        assert_eq!(Fields::parse(&deep, &["b"]).unwrap().get("b"), Some("1"));
         let mut items = 0;
         assert!(each("[1,[2],\"x\"]", |_| items += 1));
         assert_eq!(items, 3);

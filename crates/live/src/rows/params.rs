@@ -1,4 +1,4 @@
-//! What a request asks for beside its prompt: numbers, yes or no, and words of ours.
+//! Parameters of a request other than its prompt: numbers, flags, and known words.
 
 use goodput_dataset::{Param, Params};
 
@@ -116,7 +116,7 @@ pub(crate) fn params(body: &Fields<'_>) -> Params {
         params.set("constraint", Param::Flag(true));
     }
     let usage = body.get("stream_options").and_then(|json| {
-        Fields::of(json, &["include_usage"])?.get("include_usage").map(|flag| flag == "true")
+        Fields::parse(json, &["include_usage"])?.get("include_usage").map(|flag| flag == "true")
     });
     if let Some(usage) = usage {
         params.set("include_usage", Param::Flag(usage));
@@ -132,7 +132,7 @@ fn number(json: &str) -> Option<Param> {
 }
 
 fn response_format(json: &str) -> &'static str {
-    let kind = Fields::of(json, &["type"]).and_then(|format| format.text("type"));
+    let kind = Fields::parse(json, &["type"]).and_then(|format| format.text("type"));
     match kind.as_deref() {
         Some("text") => "text",
         Some("json_object") => "json_object",
@@ -160,7 +160,7 @@ mod tests {
             "stop":["SECRET","WORDS"],"tool_choice":{"function":{"name":"SECRET"}},
             "reasoning_effort":"SECRET","response_format":{"type":"json_schema","json_schema":{}},
             "guided_regex":"SECRET","stream_options":{"include_usage":true},"user":"SECRET"}"#;
-        let params = params(&Fields::of(body, NAMES).unwrap());
+        let params = params(&Fields::parse(body, NAMES).unwrap());
         let expected = [
             ("stream", Param::Flag(true)),
             ("max_tokens", Param::Whole(64)),

@@ -22,7 +22,7 @@ pub(crate) struct Prompt {
     pub(crate) blocks: Vec<u64>,
     /// Messages in it.
     pub(crate) messages: u64,
-    /// Parts of it that are no text.
+    /// Parts of it other than text.
     pub(crate) things: u64,
     /// What links a conversation.
     pub(crate) talk: Option<Talk>,
@@ -51,7 +51,7 @@ pub(crate) struct Follows {
 
 /// The key of an exchange.
 pub(crate) fn exchange(salt: Salt, history: &Key, answer: &Key) -> Key {
-    salt.of(Use::Answer, &[history, answer])
+    salt.key(Use::Answer, &[history, answer])
 }
 
 /// The hash of what a message says: blanks around it do not count.
@@ -151,7 +151,7 @@ impl<'a, 'c> Chat<'a, 'c> {
         const NAMES: &[&str] = &["role", "content", "name", "tool_calls", "function_call"];
         self.messages += 1;
         let mut said = self.salt.begin(Use::Content);
-        let Some(message) = Fields::of(json, NAMES) else {
+        let Some(message) = Fields::parse(json, NAMES) else {
             self.cutter.text(json);
             return;
         };
@@ -180,7 +180,7 @@ impl<'a, 'c> Chat<'a, 'c> {
                 return self.cutter.text(&words);
             }
             // Images, audio, files: what they are is their hash.
-            let key = self.salt.of(Use::Thing, &[part.as_bytes()]);
+            let key = self.salt.key(Use::Thing, &[part.as_bytes()]);
             said.update(key);
             self.cutter.thing(&key);
             self.things += 1;
@@ -203,13 +203,13 @@ impl<'a, 'c> Chat<'a, 'c> {
             _ => {}
         }
         if role != "assistant" {
-            self.others = self.salt.of(Use::Others, &[&self.others, role.as_bytes(), &said]);
+            self.others = self.salt.key(Use::Others, &[&self.others, role.as_bytes(), &said]);
         }
         if role == "user" {
             let before = self.users.unwrap_or(self.beginning);
-            self.users = Some(self.salt.of(Use::Users, &[&before, &said]));
+            self.users = Some(self.salt.key(Use::Users, &[&before, &said]));
         }
-        self.history = self.salt.of(Use::History, &[&self.history, role.as_bytes(), &said]);
+        self.history = self.salt.key(Use::History, &[&self.history, role.as_bytes(), &said]);
     }
 }
 
@@ -218,7 +218,7 @@ fn plain(part: &str) -> Option<Cow<'_, str>> {
     if let Some(words) = text(part) {
         return Some(words);
     }
-    let part = Fields::of(part, &["type", "text"])?;
+    let part = Fields::parse(part, &["type", "text"])?;
     let kind = part.text("type");
     let is_text = matches!(kind.as_deref(), None | Some("text" | "input_text" | "output_text"));
     part.text("text").filter(|_| is_text)

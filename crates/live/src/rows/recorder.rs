@@ -54,10 +54,10 @@ impl Recorder {
     }
 
     /// A request that came whole, `at` after the file's first instant. Its body is whatever came;
-    /// empty where nobody has it.
+    /// empty where no session has it.
     pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> Question {
         let name = session.map(str::trim).filter(|name| !name.is_empty());
-        let named = name.map(|name| self.salt.of(Use::Session, &[name.as_bytes()]));
+        let named = name.map(|name| self.salt.key(Use::Session, &[name.as_bytes()]));
         let mut question = Question { named, ..Question::default() };
         question.row.at = at;
         question.row.endpoint = Some(api);
@@ -65,7 +65,7 @@ impl Recorder {
         if self.settings.save_text && !text.is_empty() {
             question.row.body = Some(text.to_owned());
         }
-        if let Some(fields) = Fields::of(text, params::NAMES) {
+        if let Some(fields) = Fields::parse(text, params::NAMES) {
             self.read(&fields, &mut question);
         }
         question
@@ -79,7 +79,7 @@ impl Recorder {
         // A cache is one model's, and with a salt of its own one client's.
         let apart = fields.text("cache_salt");
         let names = [model, apart].map(Option::unwrap_or_default);
-        let beginning = self.salt.of(Use::Prompt, &names.each_ref().map(|name| name.as_bytes()));
+        let beginning = self.salt.key(Use::Prompt, &names.each_ref().map(|name| name.as_bytes()));
         let Settings { tokenizer, block_tokens, .. } = &self.settings;
         let cutter = Cutter::new(tokenizer, *block_tokens, self.salt, &beginning);
         let Some(prompt) = prompt::read(fields, self.salt, beginning, cutter) else { return };
@@ -210,7 +210,7 @@ impl Recorder {
         if is_model_name(name) {
             return name.to_owned();
         }
-        format!("#{}", number(&self.salt.of(Use::Model, &[name.as_bytes()])))
+        format!("#{}", number(&self.salt.key(Use::Model, &[name.as_bytes()])))
     }
 
     fn counted(&self) -> TokenCounter {

@@ -31,7 +31,7 @@ impl Salt {
     }
 
     /// The hash of these parts, told apart by their lengths.
-    pub(crate) fn of(&self, what: Use, parts: &[&[u8]]) -> Key {
+    pub(crate) fn key(&self, what: Use, parts: &[&[u8]]) -> Key {
         let mut hash = self.begin(what);
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());

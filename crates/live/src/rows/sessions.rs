@@ -3,7 +3,7 @@
 //! A client that names its sessions is believed. Without a name, a request follows the exchange whose
 //! messages and answer it begins with; where the answer was changed on the way (reasoning left out,
 //! blanks), the one of the same model in which all others had said the same, else the one whose users
-//! had. Of several that are alike, one that nobody has followed yet is taken.
+//! had. Of several equal ones, it takes one that is not continued yet.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -47,7 +47,7 @@ pub(crate) struct Ended {
     pub(crate) others: Option<Key>,
     /// What its users had said.
     pub(crate) users: Option<Key>,
-    /// Whether somebody followed it.
+    /// Whether a later request continued it.
     pub(crate) is_followed: bool,
 }
 
@@ -59,7 +59,7 @@ impl Ended {
 }
 
 impl Sessions {
-    /// A session that nobody has named.
+    /// A session without a name.
     pub(crate) fn begin(&mut self) -> String {
         self.begun += 1;
         self.begun.to_string()

@@ -64,7 +64,7 @@ impl Collector {
                 self.pairing.expire(present);
                 if let Some(error) = self.store.error().filter(|_| !is_told) {
                     is_told = true;
-                    self.observer.warn(&format!("warning: the disk refuses the pairs: {error}"));
+                    self.observer.warn(&format!("warning: cannot write the pairs: {error}"));
                 }
             }
             if present - looked >= LOOK {
@@ -210,7 +210,7 @@ mod tests {
         };
         assert_eq!(begin(&stamps(Some(30), Some(50))), Nanos(30));
         assert_eq!(begin(&stamps(Some(30), None)), Nanos(30));
-        assert_eq!(begin(&stamps(None, None)), Nanos(10), "nobody was there");
+        assert_eq!(begin(&stamps(None, None)), Nanos(10), "no instants");
         assert_eq!(begin(&stamps(Some(60), Some(50))), Nanos(10), "refused before it was sent");
     }
 }

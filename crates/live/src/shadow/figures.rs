@@ -1,4 +1,4 @@
-//! What goes on in a shadow, for whoever shows it.
+//! The figures of a running shadow, for display.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +73,7 @@ impl ShadowFigures {
             dropped: dropped.map(|(reason, count)| (reason.to_owned(), count)).collect(),
             ended: match tally.standing() {
                 Standing::Going => None,
-                Standing::SwitchedOff => Some("switched off by SIGUSR1".to_owned()),
+                Standing::SwitchedOff => Some("turned off by SIGUSR1".to_owned()),
                 Standing::Paused => Some("too many of the candidate's answers failed".to_owned()),
             },
         };

@@ -33,7 +33,7 @@ pub use head::HeadRules;
 pub use tally::{Dropped, MirrorTally, Standing};
 
 use super::half::HalfSender;
-use crate::proxy::{Answered, Asked, Limits, Upstream, Witness};
+use crate::proxy::{Answered, Limits, ObservedRequest, Upstream, Witness};
 use run::{Shared, Wake};
 
 /// Everything about a mirror.
@@ -68,9 +68,9 @@ pub struct MirrorSettings {
 pub struct Caps {
     /// Requests that wait.
     pub queue: usize,
-    /// Bytes of bodies that are held, in the queue and under way.
+    /// Bytes of bodies that are held, in the queue and in flight.
     pub bytes: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: usize,
     /// Requests a second.
     pub rate: Option<f64>,
@@ -155,7 +155,7 @@ impl Mirror {
     }
 
     /// Offers a request; whether it may still be mirrored. What may not has no further word.
-    pub fn offer(&self, asked: &Asked) -> bool {
+    pub fn offer(&self, asked: &ObservedRequest) -> bool {
         let Shared { settings, tally, .. } = &*self.shared;
         let Some(api) = asked.api.filter(|_| asked.head.method == Method::POST) else {
             return false;
@@ -202,7 +202,7 @@ impl Mirror {
         is_taken
     }
 
-    /// Stops at once where requests are mirrored, and goes on where they are not; what is under way is
+    /// Stops at once where requests are mirrored, and goes on where they are not; requests in flight are
     /// given up.
     pub fn switch(&self) {
         let is_off = !self.shared.tally.is_off.fetch_xor(true, Ordering::Relaxed);
@@ -213,7 +213,7 @@ impl Mirror {
         }
     }
 
-    /// Takes nothing more; waits for what is under way and at most so long, and gives up the rest.
+    /// Takes no more; waits for requests in flight up to a limit, and gives up the rest.
     pub fn drain(&self, limit: Duration) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
         let end = now() + Nanos::from(limit);
@@ -230,7 +230,7 @@ impl Mirror {
 }
 
 impl Witness for Mirror {
-    fn asked(&self, asked: Asked) {
+    fn asked(&self, asked: ObservedRequest) {
         let passed = u64::from(asked.api.is_some());
         self.shared.tally.passed.fetch_add(passed, Ordering::Relaxed);
         if !self.offer(&asked) {

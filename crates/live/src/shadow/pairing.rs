@@ -132,7 +132,7 @@ impl Pairing {
         }
     }
 
-    /// Gives up whoever would be given up first; whether there was one.
+    /// Gives up the oldest; whether there was one.
     fn give_up_next(&mut self) -> bool {
         let first = |kind: usize| self.ends[kind].front().map(|(end, _)| *end);
         let kind = match (first(0), first(1)) {

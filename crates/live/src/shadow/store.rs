@@ -136,7 +136,7 @@ impl PairStore {
         self.logs.error()
     }
 
-    /// Writes the numbers so far, for whoever looks, and for the report of a shadow that is killed. A
+    /// Writes the figures so far, for readers, and for the report of a shadow that is killed. A
     /// full disk must not end it.
     pub fn keep_so_far(&self, comparison: &Comparison) {
         if let Some(news) = self.news(write(&self.folder, self.page, comparison)) {
@@ -149,7 +149,7 @@ impl PairStore {
         let was_refused = self.is_refused.replace(written.is_err());
         match written {
             Err(error) if !was_refused => Some(format!("warning: {error}")),
-            Ok(()) if was_refused => Some("the result so far can be written again".to_owned()),
+            Ok(()) if was_refused => Some("the result can be written again".to_owned()),
             _ => None,
         }
     }
@@ -161,7 +161,7 @@ impl PairStore {
         let unwritten = logs.finish();
         if let Some(error) = unwritten.error() {
             observer.warn(&format!(
-                "warning: {} records are not on the disk: {error}",
+                "warning: {} records could not be written: {error}",
                 unwritten.frames()
             ));
         }
@@ -219,12 +219,11 @@ fn compared(
     }
     let mut comparison = counted.comparison(plan, facts, shadow);
     if pairs.is_damaged() {
-        let message =
-            "a log of this folder is cut or damaged: pairs from there on are not in the figures";
+        let message = "a log in this folder is cut off or damaged: the figures leave out the pairs after that point";
         let caveat = Caveat::new(CaveatCode::RecordsLost, Severity::Warn, message);
-        comparison
-            .caveats
-            .push(caveat.advise("a kill or a full disk cuts logs; a copy may be whole"));
+        comparison.caveats.push(
+            caveat.advise("a killed process or a full disk cuts logs off; a copy may be complete"),
+        );
         comparison.verdict = Verdict::from_caveats(&comparison.caveats);
     }
     Ok(comparison)

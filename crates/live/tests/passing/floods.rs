@@ -9,7 +9,7 @@ use crate::mirror::mirror;
 use crate::support::{Notes, connect, exchange, post, raw_server, settings, split, start, until};
 use bytes::Bytes;
 use goodput_clock::{now, pause};
-use goodput_live::{Asked, Caps, Ending, HEALTH, Proxy};
+use goodput_live::{Caps, Ending, HEALTH, ObservedRequest, Proxy};
 use goodput_model::{Api, ErrorClass, Nanos};
 use goodput_testkit::token_event;
 
@@ -138,8 +138,8 @@ fn others_are_served_beside_floods_and_a_stop_ends_them() {
     }
 }
 
-fn asked(number: u64) -> Asked {
-    Asked {
+fn asked(number: u64) -> ObservedRequest {
+    ObservedRequest {
         number,
         arrived: now(),
         api: Some(Api::Chat),

@@ -190,7 +190,7 @@ fn a_stream_without_a_window_is_ended_and_its_neighbours_are_not() {
         client.read_exact(&mut head).unwrap();
         let mut payload = vec![0; usize::from(head[1]) * 256 + usize::from(head[2])];
         client.read_exact(&mut payload).unwrap();
-        assert!(!(head[3] == 0 && head[8] == 1), "there was no window");
+        assert!(!(head[3] == 0 && head[8] == 1), "the window is missing");
         if (head[3], head[8]) == (kind, stream) {
             return payload;
         }

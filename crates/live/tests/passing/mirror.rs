@@ -8,8 +8,8 @@ use crate::support::{exchange, post, settings, start, until, upstream};
 use bytes::Bytes;
 use goodput_clock::{now, pause};
 use goodput_live::{
-    Asked, By, CandidateAnswer, Caps, Half, HalfSender, HeadRules, Limits, Mirror, MirrorSettings,
-    Rules, StopAt,
+    By, CandidateAnswer, Caps, Half, HalfSender, HeadRules, Limits, Mirror, MirrorSettings,
+    ObservedRequest, Rules, StopAt,
 };
 use goodput_model::{Api, ErrorClass, Nanos};
 use goodput_testkit::{Server, answer};
@@ -18,9 +18,9 @@ const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"
 const CHAT: &str = "/v1/chat/completions";
 
 /// What a mirror says, one after the other.
-pub(crate) struct Heard(Receiver<Half>, Mutex<Vec<Option<CandidateAnswer>>>);
+pub(crate) struct MirroredHalves(Receiver<Half>, Mutex<Vec<Option<CandidateAnswer>>>);
 
-impl Heard {
+impl MirroredHalves {
     /// All so far.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<Option<CandidateAnswer>>> {
         let mut heard = self.1.lock().unwrap();
@@ -32,7 +32,7 @@ impl Heard {
     }
 }
 
-pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Heard) {
+pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, MirroredHalves) {
     let settings = MirrorSettings {
         candidate: upstream(candidate),
         limits: Limits::default(),
@@ -47,10 +47,10 @@ pub(crate) fn mirror(candidate: &str, caps: Caps) -> (Mirror, Heard) {
         keep_text: false,
     };
     let (halves, heard) = HalfSender::new();
-    (Mirror::start(settings, halves).unwrap(), Heard(heard, Mutex::default()))
+    (Mirror::start(settings, halves).unwrap(), MirroredHalves(heard, Mutex::default()))
 }
 
-fn word(heard: &Heard) -> Option<CandidateAnswer> {
+fn word(heard: &MirroredHalves) -> Option<CandidateAnswer> {
     until(|| !heard.lock().is_empty());
     heard.lock().remove(0)
 }
@@ -78,7 +78,7 @@ fn a_slow_upload_is_no_wait_in_our_queue() {
     let arrived = now();
     pause(Nanos::from(wait) + Nanos::from_millis(50));
     let request = http::Request::post(CHAT).body(()).unwrap();
-    let asked = Asked {
+    let asked = ObservedRequest {
         number: 0,
         arrived,
         api: Some(Api::Chat),

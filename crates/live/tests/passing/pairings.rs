@@ -56,7 +56,7 @@ fn on_a_runtime<T>(work: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().block_on(&runtime, work)
 }
 
-/// Sends so many requests at once.
+/// Sends this number of requests at once.
 pub(crate) fn ask(url: &str, http: Http, count: usize) -> Vec<Exchange> {
     on_a_runtime(async {
         let client = Rc::new(Client::new(endpoint(url, http)));

@@ -115,7 +115,10 @@ fn health_is_answered_while_every_seat_is_taken_and_others_wait() {
         assert_eq!(status(&mut client(proxy.address(), HEALTH)), 200);
     }
     assert_eq!(proxy.tally().requests.get(), SEATS as u64, "it waits for its turn");
-    assert!(taken.iter().chain([&waiting]).all(is_open), "whoever has a request under way stays");
+    assert!(
+        taken.iter().chain([&waiting]).all(is_open),
+        "connections with requests in flight stay"
+    );
     go.store(true, Ordering::SeqCst);
     for client in taken.iter_mut().chain([&mut waiting]) {
         assert_eq!(status(client), 200);

@@ -271,7 +271,7 @@ fn patient(address: SocketAddr) -> Vec<u8> {
     status(&answer).to_vec()
 }
 
-/// Real seconds: whoever is under way is asked after 20 of them, and has 10 to say so.
+/// Real seconds: a connection in use is pinged after 20 of them, and has 10 to answer.
 #[test]
 fn a_connection_is_asked_whether_it_lives_and_given_up_if_it_does_not() {
     let [every, limit] = [20_000, 10_000].map(Nanos::from_millis);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_live::{Answered, Asked, Limits, Proxy, Settings, Upstream, Witness};
+use goodput_live::{Answered, Limits, ObservedRequest, Proxy, Settings, Upstream, Witness};
 use goodput_model::{Http, Nanos};
 
 /// Longest wait for what must happen; nothing is expected to take this long.
@@ -17,12 +17,12 @@ pub const PATIENCE: Nanos = Nanos::from_millis(20_000);
 /// Remembers everything.
 #[derive(Default)]
 pub struct Notes {
-    pub asked: Mutex<Vec<Asked>>,
+    pub asked: Mutex<Vec<ObservedRequest>>,
     pub answered: Mutex<Vec<Answered>>,
 }
 
 impl Witness for Notes {
-    fn asked(&self, asked: Asked) {
+    fn asked(&self, asked: ObservedRequest) {
         self.asked.lock().unwrap().push(asked);
     }
 
@@ -38,7 +38,7 @@ impl Notes {
         self.answered.lock().unwrap().clone()
     }
 
-    pub fn questions(&self) -> Vec<Asked> {
+    pub fn questions(&self) -> Vec<ObservedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }

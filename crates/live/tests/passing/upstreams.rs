@@ -117,7 +117,7 @@ fn of_two_framings_one_is_passed_on() {
         let (head, body) = split(&answer);
         assert!(!head.contains("content-length"), "{head}");
         assert_eq!(unchunk(body), (b"hello".to_vec(), true));
-        // Whoever says both is not asked again on the same connection.
+        // A server that says both gets no second request on the connection.
         assert_eq!(count.load(Ordering::SeqCst), connections);
     }
 }

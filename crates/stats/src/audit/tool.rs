@@ -287,9 +287,7 @@ fn retries(run: &Reported) -> Option<Finding> {
 
 fn client_health(run: &Reported) -> Option<Finding> {
     Some(match run.tool {
-        SourceTool::Goodput => {
-            Finding::ok("the run records schedule slip and client lag")
-        }
+        SourceTool::Goodput => Finding::ok("the run records schedule slip and client lag"),
         SourceTool::Guidellm => {
             Finding::note("only how late requests were sent", "read request_dispatch_delay")
         }

@@ -37,13 +37,17 @@ impl Listing {
         let wire: ListingReply = serde_json::from_slice(answer)
             .map_err(|error| ListingError(excerpt(&error.to_string())))?;
         if !is_commit(&wire.sha) {
-            return Err(ListingError(format!("`sha` is `{}`, no commit", excerpt(&wire.sha))));
+            return Err(ListingError(format!(
+                "`sha` is `{}`, which is not a commit",
+                excerpt(&wire.sha)
+            )));
         }
         let files: Vec<String> = wire.siblings.into_iter().map(|file| file.rfilename).collect();
         match files.iter().find(|file| !is_file(file)) {
-            Some(file) => {
-                Err(ListingError(format!("`rfilename` is `{}`, no file of it", excerpt(file))))
-            }
+            Some(file) => Err(ListingError(format!(
+                "`rfilename` is `{}`, which is not a file of the repository",
+                excerpt(file)
+            ))),
             None => Ok(Self { commit: wire.sha, files }),
         }
     }

@@ -44,7 +44,7 @@ enum Change {
     Sparse(Vec<u8>),
 }
 
-/// Numbers that nobody writes.
+/// Extreme numbers.
 const ODD: [&str; 8] =
     ["-1", "0", "1e308", "18446744073709551616", "9223372036854775807", "nan", "1e-320", "\"\""];
 

@@ -36,7 +36,7 @@ impl Seeds {
     /// Those in the cell, made when they are first asked for.
     pub(super) fn of<'a>(cell: &'a OnceCell<Self>, goodput: &Goodput) -> Result<&'a Self, Skip> {
         if cell.get().is_none() {
-            // Nobody else fills it meanwhile.
+            // No other thread fills it at the same time.
             let _ = cell.set(Self::make(goodput)?);
         }
         cell.get().ok_or_else(|| Skip::Broken("no results to damage".to_owned()))

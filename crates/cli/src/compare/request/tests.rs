@@ -37,11 +37,11 @@ fn targets_and_their_names() {
     let three = named("http://a http://b c=http://c --reference c");
     assert_eq!(three.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["c", "A", "B"]);
     for (line, says) in [
-        ("", "nothing to compare"),
-        ("http://a", "one target alone"),
+        ("", "no targets to compare"),
+        ("http://a", "needs two targets"),
         ("http://a http://b --aa", "one target, not 2"),
-        ("A=http://a A=http://b", "two targets are called `A`"),
-        ("http://a http://b --reference C", "no target is called `C`"),
+        ("A=http://a A=http://b", "two targets are named `A`"),
+        ("http://a http://b --reference C", "no target is named `C`"),
         ("http://a http://b --gpus 1,2,3", "--gpus has 3 numbers for 2 targets"),
         ("http://a http://b --price-per-gpu-hour 1,2,3", "has 3 numbers"),
         ("http://a http://b --rate inf", "rate without end"),
@@ -141,7 +141,7 @@ fn secrets_of_a_command_are_not_kept() {
     let kept = written.switch_cmd.clone().unwrap();
     assert!(!kept.contains("hunter22") && kept.contains("{side}"), "{kept}");
     let refused = written.check().unwrap_err().to_string();
-    assert!(refused.contains("holds a secret"), "{refused}");
+    assert!(refused.contains("contains a secret"), "{refused}");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
     let both = "--resume out one=http://a?k=y two=http://b?k=y";
     assert_eq!(complete(kept(), both).unwrap(), ["http://b?k=y", "http://a?k=y"]);
     for (line, says) in [
-        ("--resume out", "the URL of `two` holds a secret"),
-        ("--resume out two=http://b?k=y", "the URL of `one` holds a secret"),
-        ("--resume out http://a?k=y", "no target of this comparison is `A`"),
+        ("--resume out", "the URL of `two` contains a secret"),
+        ("--resume out two=http://b?k=y", "the URL of `one` contains a secret"),
+        ("--resume out http://a?k=y", "this comparison has no target `A`"),
         ("--resume out one=http://b?k=y two=http://a?k=y", "`two` was http://b?k="),
     ] {
         let why = complete(kept(), line).unwrap_err();

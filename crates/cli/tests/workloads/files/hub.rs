@@ -187,7 +187,11 @@ fn a_download_that_breaks_off_leaves_nothing_behind() {
     let vars = [("HF_ENDPOINT", url.as_str())];
     let (outcome, _) = shown(&session, &["--dataset", "hf:org/data"], &vars);
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("cannot fetch `d.jsonl` of `org/data`"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("cannot download `d.jsonl` of `org/data`"),
+        "{}",
+        outcome.stderr
+    );
     assert!(!String::from_utf8_lossy(&session.everything_written()).contains("whole"));
     let (outcome, view) = shown(&session, &["--dataset", "hf:org/data"], &vars);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);

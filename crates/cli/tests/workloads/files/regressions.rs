@@ -119,7 +119,7 @@ fn which_file_of_the_cache_is_taken_is_said() {
     assert_eq!(shown(&session, &["--dataset", "hf:o/d:b.txt"], &url).0, 0);
     let (code, stderr, _) = shown(&session, &["--dataset", "hf:o/d"], &url);
     assert_eq!(code, 0);
-    assert!(stderr.contains("b.txt of the cache"), "{stderr}");
+    assert!(stderr.contains("b.txt from the cache"), "{stderr}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn converting_keeps_instants_and_lengths_and_says_what_is_lost() {
     };
     let said = convert("a.csv", "mooncake", "m.jsonl");
     assert!(said.contains("m.jsonl: 3 of 3 azure entries"), "{said}");
-    assert!(!said.contains("not in the new form"), "{said}");
+    assert!(!said.contains("no such field"), "{said}");
     let row = |at: &str, input: u32, output: u32| {
         format!(
             r#"{{"timestamp":{at},"input_length":{input},"output_length":{output},"hash_ids":[]}}"#
@@ -66,8 +66,10 @@ fn what_the_other_form_cannot_hold_is_said_field_by_field() {
     ];
     for (place, (file, to, lost)) in cases.into_iter().enumerate() {
         let said = made(&session, &["convert", file, "--to", to, "--output", &place.to_string()]);
-        let said: Vec<&str> =
-            said.lines().filter_map(|l| l.strip_prefix("not in the new form: ")).collect();
+        let said: Vec<&str> = said
+            .lines()
+            .filter_map(|l| l.strip_prefix("dropped, because the new format has no such field: "))
+            .collect();
         let mut expected: Vec<String> =
             lost.iter().map(|field| format!("{field} entries")).collect();
         expected.sort();
@@ -117,7 +119,7 @@ fn a_sample_is_a_function_of_the_seed() {
     ] {
         let outcome = session.run(&[&["workload"], &args[..]].concat());
         assert_eq!(outcome.code, Some(2), "{args:?}");
-        assert!(outcome.stderr.contains("`a` exists already"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("`a` already exists"), "{}", outcome.stderr);
     }
     assert_eq!(read(&session, "a"), first);
 }

@@ -31,8 +31,8 @@ pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, F
         let request: CompareRequest = folder.asked().map_err(damaged)?;
         let RunsOnDisk { cells, .. } = kept(&folder, &request.design, observer)?;
         if cells.is_empty() {
-            let message = format!("`{}` holds no run yet", folder.path().display());
-            return Err(Failed::usage(message).hint("`goodput compare --resume` goes on with it"));
+            let message = format!("`{}` holds no finished run yet", folder.path().display());
+            return Err(Failed::usage(message).hint("continue it with `goodput compare --resume`"));
         }
         let written = written(&folder);
         let proof = prove(&folder, &request.design, &cells);
@@ -55,7 +55,7 @@ fn damaged(error: FolderError) -> Failed {
     Failed::usage(error.to_string())
 }
 
-/// A side of which nobody knows more than was asked.
+/// A side with only the requested facts.
 fn side(one: &TargetSpec) -> Side {
     Side {
         name: one.name.clone(),
@@ -167,7 +167,7 @@ fn again(design: &Design, ask: Ask, path: &Path, observer: &dyn Observer) -> Res
         Quantity::Goodput => match sweep::read(path, observer) {
             Some(Ok(SavedSweep::One(summary))) => of_search(ask, path, &summary),
             Some(Err(failed)) => Err(failed),
-            _ => Err(Failed::usage(format!("`{}` is no search", path.display()))),
+            _ => Err(Failed::usage(format!("`{}` is not a search", path.display()))),
         },
     }
 }
@@ -197,10 +197,10 @@ pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<C
     };
     let goodput = found.goodput.as_ref();
     let figure = goodput.and_then(answer);
-    // Where nobody can tell, another block may.
+    // Where this cannot be told, another block may.
     let is_unclear = goodput.is_none_or(|goodput| goodput.state == GoodputState::Unclear);
     let because = goodput.map_or("", |goodput| goodput.because.as_str());
-    let untold = format!("its search does not tell what it carries ({because})");
+    let untold = format!("its search found no goodput ({because})");
     let untold = Caveat::new(CaveatCode::NothingMeasured, Severity::Void, untold);
     Ok(Cell {
         ask,

@@ -28,7 +28,7 @@ impl CompareRun<'_> {
         let sd = floor_of(design, &self.cells);
         let is_known = self.blocks() >= FEWEST && !sd.is_empty();
         let Some(reference) = self.who().into_iter().next().filter(|_| is_known) else {
-            let unknown = "too few blocks count: the noise floor of this rig is not known";
+            let unknown = "too few valid blocks to know the noise floor of this rig";
             return self.say(unknown.to_owned());
         };
         let found = Floor {
@@ -48,8 +48,7 @@ impl CompareRun<'_> {
             Ok(path) => {
                 self.lab.observer.comparison(&CompareProgress::Floor(&found));
                 self.say(format!(
-                    "kept for later comparisons of this target in {}; who deletes the file \
-                     forgets it",
+                    "saved for later comparisons of this target in {}; delete the file to discard it",
                     path.display()
                 ));
             }

@@ -26,7 +26,7 @@ pub struct CompareRequest {
     /// Measured seconds of the points of a search, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point_s: Option<f64>,
-    /// Whether nobody asked for the SLO: a search without one takes a preset.
+    /// Whether the SLO is the default: a search without one takes a preset.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slo_is_default: bool,
     /// Sides, levels and blocks.
@@ -60,20 +60,23 @@ impl CompareRequest {
             return Err(Failed::usage("the comparison's sides are not its targets"));
         }
         if let Some(odd) = self.switch_cmd.as_deref().and_then(switch::unknown) {
-            return Err(Failed::usage(format!("nothing is filled in for {odd} in --switch-cmd"))
-                .hint(
-                    "{side} and {url} are; of a shell's own `${name}` the braces may be left out",
-                ));
+            return Err(Failed::usage(format!("--switch-cmd has the unknown placeholder {odd}"))
+                .hint("use {side} and {url}; write a shell variable `${name}` without braces"));
         }
         // A program would take it for a flag.
         let is_flag = |one: &&TargetSpec| one.name.starts_with('-') || one.url.starts_with('-');
         if let Some(one) = self.targets.iter().find(is_flag).filter(|_| self.switch_cmd.is_some()) {
-            return Err(Failed::usage(format!("`{}` looks like a flag to --switch-cmd", one.name))
-                .hint("NAME=TARGET names a target"));
+            return Err(Failed::usage(format!(
+                "`{}` would be read as a flag by --switch-cmd",
+                one.name
+            ))
+            .hint("name the target: NAME=TARGET"));
         }
         if self.switch_cmd.as_ref().is_some_and(|command| command.contains(REDACTED)) {
-            return Err(Failed::usage("the switch command holds a secret, which is not kept")
-                .hint("give it in the environment instead; --resume then knows the command"));
+            return Err(Failed::usage(
+                "the switch command contains a secret, which is never saved",
+            )
+            .hint("pass it in an environment variable, so that --resume can repeat the command"));
         }
         Ok(())
     }
@@ -89,7 +92,7 @@ impl CompareRequest {
         let twin = |(place, one): (usize, &TargetSpec)| {
             let other = self.targets.iter().skip(place + 1).find(|other| is_twin(one, other))?;
             Some(format!(
-                "`{}` and `{}` are the same target: --aa measures the noise floor",
+                "`{}` and `{}` are the same target; to measure the noise floor use --aa",
                 one.name, other.name
             ))
         };

@@ -71,13 +71,12 @@ impl CompareRun<'_> {
         let carried = Figures::of(warm).requests_per_s.filter(|rate| *rate > 0.0);
         let rate = carried.and_then(|rate| format!("{:.1e}", rate / 2.0).parse::<f64>().ok());
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).ok_or_else(|| {
-            Failed::target("the warm-up does not tell how much the reference carries")
-                .hint("--rate or --concurrency says how much load there shall be")
+            Failed::target("the warm-up did not show how much load the reference carries")
+                .hint("set the load with --rate or --concurrency")
         })?;
         self.request.design.levels = vec![Level::Rate(rate)];
         self.say(format!(
-            "load: {rate}/s, half of the {:.3}/s that the reference carried with {WARM_UP_USERS} \
-             users; --rate or --concurrency names another",
+            "load: {rate} req/s, half of the {:.3} req/s that the reference carried with {WARM_UP_USERS} users; change it with --rate or --concurrency",
             carried.unwrap_or_default()
         ));
         self.folder.write_asked(&self.request.written()).map_err(unwritable)
@@ -97,7 +96,7 @@ impl CompareRun<'_> {
         let level = Level::Users(WARM_UP_USERS);
         let mut plan = at_level(&side.plan, level, seed, (0.0, WARM_UP_S));
         plan.load.num_requests = Some(WARM_UP_REQUESTS);
-        let label = format!("warm-up of {} · ", side.spec.name);
+        let label = format!("warm-up {} · ", side.spec.name);
         let path = self.folder.warm_up(&side.spec.name);
         let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let context = RunContext { label, ..RunContext::default() };
@@ -107,9 +106,9 @@ impl CompareRun<'_> {
         if figures.ok == 0 && !is_stopped {
             let name = &side.spec.name;
             let first = figures.errors.first().map_or("no answer", |error| error.0.as_str());
-            let message = format!("target `{name}` answered nothing of its warm-up: {first}");
+            let message = format!("target `{name}` completed no request of its warm-up: {first}");
             return Err(Failed::target(message)
-                .hint(format!("`goodput report {}` says more", path.display())));
+                .hint(format!("for details: `goodput report {}`", path.display())));
         }
         let longest = figures.e2e_ms.p99.map(|p99| p99.value).or(figures.e2e_ms.mean);
         self.drain_s = self.drain_s.max(longest.unwrap_or(0.0) / 1e3);
@@ -137,7 +136,7 @@ impl CompareRun<'_> {
         }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for (place, (ask, start)) in asks.iter().zip(Start::of(asks.len())).enumerate() {
+            for (place, (ask, start)) in asks.iter().zip(Start::together(asks.len())).enumerate() {
                 // One line shows how far all are.
                 let run = move || self.measure_one(ask, Some(start), place > 0);
                 threads.push((ask.side, scope.spawn(run)));
@@ -175,7 +174,7 @@ impl CompareRun<'_> {
         let side = self.sides.get(ask.side as usize);
         let level = design.levels.get(ask.level as usize);
         let (Some(side), Some(level)) = (side, level) else {
-            return Err(Failed::internal("a run of no side, or at no level"));
+            return Err(Failed::internal("a run without a side or a load level"));
         };
         let plan = at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
         let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
@@ -195,7 +194,7 @@ impl CompareRun<'_> {
     /// A search for the highest load that keeps the SLO; its server is gone where it went for good.
     fn search(&self, ask: &Ask) -> Result<FinishedRun, Failed> {
         let Some(side) = self.sides.get(ask.side as usize) else {
-            return Err(Failed::internal("a search on no side"));
+            return Err(Failed::internal("a search without a side"));
         };
         let path = self.path(ask, "search");
         let own = side.spec.plan(&self.request.plan);
@@ -205,8 +204,8 @@ impl CompareRun<'_> {
         let is_gone =
             matches!(found.sweep.state, SweepState::TargetLost | SweepState::NoGoodAnswer);
         let cell = folder::of_search(*ask, &path, &found)?;
-        let why_void = why_void(&found.caveats)
-            .or_else(|| Some("its search does not tell what it carries".to_owned()));
+        let why_void =
+            why_void(&found.caveats).or_else(|| Some("its search found no goodput".to_owned()));
         Ok(FinishedRun { cell, is_gone, why_void, took: Nanos::ZERO })
     }
 

@@ -221,7 +221,7 @@ impl<'a> CompareRun<'a> {
         let done = self.cells.len();
         match done {
             0 => self.say(format!("comparison into {path}")),
-            _ => self.say(format!("going on with {path}: {done} runs are there")),
+            _ => self.say(format!("resuming {path}: {done} runs are complete")),
         }
         for Side { name, target, model, .. } in self.who() {
             self.say(format!("  {name}: {target} ({model})"));
@@ -234,7 +234,7 @@ impl<'a> CompareRun<'a> {
     /// Run after run.
     fn measure_all(&mut self) -> Result<End, Failed> {
         if let Step::Done(stopped) = self.following() {
-            let over = "this comparison has ended: nothing more is measured; more takes a new one";
+            let over = "this comparison is complete; start a new one to measure more";
             self.say(over.to_owned());
             return Ok((CompareState::Complete, Some(stopped)));
         }
@@ -279,7 +279,7 @@ impl<'a> CompareRun<'a> {
         self.folder.end(number, run.took.as_secs()).map_err(unwritable)?;
         if run.cell.verdict == Verdict::Void {
             let why = run.why_void.map_or_else(String::new, |why| format!(": {why}"));
-            self.say(format!("block {block} does not count: run {number} is void{why}"));
+            self.say(format!("block {block} is left out: run {number} is void{why}"));
         }
         self.cells.push(run.cell);
         Ok(())
@@ -314,7 +314,7 @@ impl<'a> CompareRun<'a> {
             return true;
         }
         let (name, most_s) = (&side.spec.name, ABSENCE.as_secs());
-        self.say(format!("{name} went away in mid-run: waiting for it, for {most_s} s at most"));
+        self.say(format!("{name} stopped answering during a run: waiting up to {most_s} s for it"));
         match self.arrive(place as usize, ABSENCE) {
             Ok(()) => true,
             Err(failed) => {
@@ -336,7 +336,7 @@ impl<'a> CompareRun<'a> {
             {
                 let (name, seconds) = (&side.spec.name, emptied.after_s);
                 self.say(format!(
-                    "warning: nobody knows whether {name} is empty after {seconds:.0} s: {why}"
+                    "warning: could not tell whether {name} had drained after {seconds:.0} s: {why}"
                 ));
             }
         }

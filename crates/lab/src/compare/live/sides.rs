@@ -141,16 +141,15 @@ fn part(
         return Ok(());
     };
     if request.design.at_once {
-        return Err(Failed::usage(format!("`{one}` and `{other}` are one server"))
-            .hint("leave --at-once out: they would share its hardware"));
+        return Err(Failed::usage(format!("`{one}` and `{other}` are the same server"))
+            .hint("remove --at-once: both sides would share its hardware"));
     }
     if request.plan.workload.reset_cache || !request.plan.target.probe {
         return Ok(());
     }
     if request.switch_cmd.is_some() {
         lab.observer.note(format!(
-            "`{one}` and `{other}` share an address: the switch command must start the server anew, \
-             or each run finds the prompts of the one before it in the prefix cache"
+            "`{one}` and `{other}` share an address: the switch command must restart the server, or each run finds the prompts of the previous one in the prefix cache"
         ));
         return Ok(());
     }
@@ -162,7 +161,7 @@ fn part(
     match found.iter().try_for_each(forget) {
         Ok(()) => request.plan.workload.reset_cache = true,
         Err(failed) => lab.observer.note(format!(
-            "warning: `{one}` and `{other}` are one server, and not all can be told to forget \
+            "warning: `{one}` and `{other}` are the same server, and not all can be told to forget \
              ({failed}): a run may find the prompts of the one before it in the prefix cache"
         )),
     }

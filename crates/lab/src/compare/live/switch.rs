@@ -53,7 +53,7 @@ fn run(
 ) -> Result<(), Failed> {
     let cannot = |error: std::io::Error| {
         Failed::usage(format!("cannot run the switch command: {error}"))
-            .hint("a shell reads it: sh -c '…'")
+            .hint("a shell runs it: sh -c '…'")
     };
     // A link in a folder of results would lead out of it.
     goodput_files::check_inside(log).map_err(cannot)?;
@@ -65,9 +65,10 @@ fn run(
     shell.env("GOODPUT_SIDE", &side.name).env("GOODPUT_URL", &side.url).stdout(file).stderr(err);
     let failed = |what: &str| {
         let lines = serve::last_lines(log, start, serve::LAST_LINES);
-        let said = if lines.is_empty() { "it said nothing".to_owned() } else { lines.join("\n") };
+        let said =
+            if lines.is_empty() { "it printed nothing".to_owned() } else { lines.join("\n") };
         Failed::target(format!("the switch command for `{}` {what}; {said}", side.name))
-            .hint(format!("all it said is in {}", log.display()))
+            .hint(format!("its full output is in {}", log.display()))
     };
     match shell::run(shell, Some(limit), is_stopped).map_err(cannot)? {
         Outcome::Ended(status) if status.success() => Ok(()),
@@ -95,7 +96,7 @@ fn filled(command: &str, side: &TargetSpec) -> String {
     filled + rest
 }
 
-/// Words that somebody may take for a place; others in braces may be a program's own (`awk '{print}'`).
+/// Words that look like placeholders; others in braces may be a program's own (`awk '{print}'`).
 const TAKEN: [&str; 8] = ["name", "target", "model", "engine", "host", "port", "address", "sides"];
 
 /// A word in braces that looks like a place of ours and is none; a shell's `${name}` is its own.

@@ -95,7 +95,7 @@ pub struct NamedTargets<'a> {
     pub list: Option<&'a Path>,
     /// `NAME=TARGET` each, where there is no list.
     pub typed: &'a [String],
-    /// The name of the one that the others are held against; the first where there is none.
+    /// The name of the one that the others are held against; the first where it has none.
     pub reference: Option<&'a str>,
     /// The only one shall be compared with itself.
     pub with_itself: bool,
@@ -120,7 +120,7 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
     if named.with_itself {
         let [only] = all.as_mut_slice() else {
             return Err(Failed::usage(format!("--aa takes one target, not {}", all.len()))
-                .hint("leave --aa out to compare them with each other"));
+                .hint("remove --aa to compare them with each other"));
         };
         let again = TargetSpec { name: format!("{}'", only.name), ..only.clone() };
         all.push(again);
@@ -162,15 +162,18 @@ fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
 fn check(all: &[TargetSpec]) -> Result<(), Failed> {
     match all {
         [] => {
-            return Err(Failed::usage("nothing to compare")
+            return Err(Failed::usage("no targets to compare")
                 .hint("goodput compare http://localhost:8000 http://localhost:8001 --rate 8"));
         }
         [_] => {
-            return Err(Failed::usage("one target alone is no comparison")
-                .hint("name a second one, or add --aa to compare it with itself"));
+            return Err(Failed::usage("a comparison needs two targets")
+                .hint("add a second target, or --aa to compare it with itself"));
         }
         _ if all.len() > MOST => {
-            return Err(Failed::usage(format!("{} targets are more than {MOST}", all.len())));
+            return Err(Failed::usage(format!(
+                "{} targets given, at most {MOST} allowed",
+                all.len()
+            )));
         }
         _ => {}
     }
@@ -181,27 +184,29 @@ fn check(all: &[TargetSpec]) -> Result<(), Failed> {
         if name.trim().is_empty() || letters.count() > LONGEST || name.chars().any(char::is_control)
         {
             return Err(Failed::usage(format!(
-                "a target's name is empty, longer than {LONGEST}, or holds a control character"
+                "a target's name is empty, longer than {LONGEST} characters, or contains a control character"
             ))
-            .hint("NAME=TARGET names it"));
+            .hint("give it a name: NAME=TARGET"));
         }
         if RESERVED.contains(&name.as_str()) {
-            return Err(Failed::usage(format!("a target cannot be called `{name}`"))
-                .hint("the tables use that word; NAME=TARGET names it otherwise"));
+            return Err(Failed::usage(format!("a target cannot be named `{name}`"))
+                .hint("the tables use that word; choose another name: NAME=TARGET"));
         }
         if !seen.insert(name) {
-            return Err(Failed::usage(format!("two targets are called `{name}`"))
-                .hint("NAME=TARGET names each"));
+            return Err(Failed::usage(format!("two targets are named `{name}`"))
+                .hint("give each its own name: NAME=TARGET"));
         }
         let is_price = |price: f64| price.is_finite() && price >= 0.0;
         if *gpus == Some(0) || price_per_gpu_hour.is_some_and(|price| !is_price(price)) {
-            return Err(Failed::usage(format!("`{name}` has no GPU, or a price below nothing")));
+            return Err(Failed::usage(format!(
+                "`{name}` needs at least one GPU and a price that is not negative"
+            )));
         }
     }
     Ok(())
 }
 
-/// GPUs and prices: one for all, or one for each.
+/// GPUs and prices: give one for all targets, or one for each.
 fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
     let gpus = each(named.gpus, all.len(), "--gpus")?;
     let prices = each(named.prices, all.len(), "--price-per-gpu-hour")?;
@@ -220,8 +225,8 @@ pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Res
     let kept = &mut request.targets;
     if let Some(other) = given.iter().find(|one| kept.iter().all(|kept| kept.name != one.name)) {
         let names: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
-        return Err(Failed::usage(format!("no target of this comparison is `{}`", other.name))
-            .hint(format!("there are {}; NAME=TARGET names one", names.join(", "))));
+        return Err(Failed::usage(format!("this comparison has no target `{}`", other.name))
+            .hint(format!("its targets are {}; name one with NAME=TARGET", names.join(", "))));
     }
     for one in kept {
         let by_name = given.iter().find(|given| given.name == one.name);
@@ -229,7 +234,7 @@ pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Res
             if shown(&again.url) != shown(&one.url) {
                 let (name, was, is) = (&one.name, shown(&one.url), shown(&again.url));
                 return Err(Failed::usage(format!("`{name}` was {was}, and is now {is}"))
-                    .hint("another target takes a comparison of its own"));
+                    .hint("start a new comparison to measure another target"));
             }
             one.url.clone_from(&again.url);
             // Headers stand in a list alone.
@@ -238,15 +243,15 @@ pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Res
             }
         }
         if one.url.contains(REDACTED) {
-            return Err(Failed::usage(format!("the URL of `{}` holds a secret", one.name))
-                .hint("secrets are not kept: give the targets again beside --resume"));
+            return Err(Failed::usage(format!("the URL of `{}` contains a secret", one.name))
+                .hint("secrets are never saved: give the targets again with --resume"));
         }
         if let Some(header) = one.headers.iter().find(|header| header.value == REDACTED) {
             let (name, side) = (&header.name, &one.name);
             return Err(Failed::usage(format!(
-                "the value of header `{name}` of `{side}` is not kept"
+                "the value of header `{name}` of `{side}` was not saved"
             ))
-            .hint("values are never saved: add --targets FILE beside --resume"));
+            .hint("header values are never saved: add --targets FILE to --resume"));
         }
     }
     Ok(())

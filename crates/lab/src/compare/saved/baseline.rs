@@ -7,7 +7,7 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Summary, repeats};
 
-use super::folders::{Lens, Run, Taken};
+use super::folders::{Lens, Run, SideResults};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::{Failed, folder_failed};
 use crate::run::{Lab, RunContext, prepare};
@@ -33,7 +33,7 @@ pub(super) struct Live<'a> {
 
 /// What came of it: the runs of each server, and how it ended.
 pub(super) struct Measured {
-    pub(super) sides: Vec<Taken>,
+    pub(super) sides: Vec<SideResults>,
     pub(super) state: CompareState,
 }
 
@@ -41,16 +41,16 @@ pub(super) struct Measured {
 /// what drifts meanwhile meets all of them.
 pub(super) fn measure(
     lab: &Lab,
-    baseline: &Taken,
+    baseline: &SideResults,
     servers: &[Live<'_>],
     again: &Again<'_>,
 ) -> Result<Measured, Failed> {
     let Again { replan, lens, out } = *again;
     if baseline.has_sweep {
         return Err(Failed::usage(
-            "a sweep is no baseline: what it measures depends on the server",
+            "a sweep cannot be a baseline: its load levels depend on the server",
         )
-        .hint("measure one with `goodput run --repeat 8`, at one load"));
+        .hint("measure a baseline with `goodput run --repeat 8`, at one load"));
     }
     // All that can be refused without a request is refused before the first.
     for run in &baseline.runs {
@@ -58,7 +58,7 @@ pub(super) fn measure(
             replan(&run.plan, server.url)?;
         }
     }
-    let sides = servers.iter().map(|_| Taken::default()).collect();
+    let sides = servers.iter().map(|_| SideResults::default()).collect();
     let runs = &baseline.runs;
     let mut bench = Bench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
     let state = carry_out(&mut bench, &lab.interrupt)?;
@@ -74,7 +74,7 @@ struct Bench<'a> {
     /// Those of the baseline.
     runs: &'a [Run],
     /// What each server has measured of them.
-    sides: Vec<Taken>,
+    sides: Vec<SideResults>,
     /// Steps that are measured.
     done: usize,
     /// The folder of each server, once the first of them has answered.
@@ -180,10 +180,9 @@ fn same_workload(run: &Run, found: &str) -> Result<(), Failed> {
     }
     let path = run.path.display();
     let message = format!(
-        "the plan of `{path}` does not make the same requests any more: their hash was {was}, and is \
-         {found}"
+        "the plan of `{path}` no longer makes the same requests: their hash was {was} and is now {found}"
     );
     let made = &run.manifest.version;
-    let hint = format!("goodput {made} measured it; measure the baseline again with this version");
+    let hint = format!("goodput {made} made it; measure the baseline again with this version");
     Err(Failed::usage(message).hint(hint))
 }

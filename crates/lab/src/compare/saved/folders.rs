@@ -32,7 +32,7 @@ impl Lens<'_> {
         measure.slo = self.slo.cloned().or(measure.slo.take());
         measure.attainment = self.attainment.or(measure.attainment);
         if measure.slo.is_none() && measure.attainment.is_some() {
-            return Err(Failed::usage("--attainment: of what? a run has no SLO")
+            return Err(Failed::usage("--attainment needs an SLO, and one of the runs has none")
                 .hint("add --slo 'ttft < 500ms, tpot < 50ms'"));
         }
         measure.percentiles.extend(&self.percentiles);
@@ -79,7 +79,7 @@ impl Run {
 
 /// What the folders of one side hold.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct SideResults {
     pub(super) runs: Vec<Run>,
     /// The highest load that keeps the SLO, one of each sweep; none where it is not known. A sweep
     /// without an answer counts: what is left would be a choice.
@@ -90,7 +90,7 @@ pub(super) struct Taken {
     pub(super) has_sweep: bool,
 }
 
-impl Taken {
+impl SideResults {
     /// Everything in these folders.
     pub(super) fn read(folders: &[PathBuf], lens: &Lens<'_>) -> Result<Self, Failed> {
         let mut taken = Self::default();
@@ -130,7 +130,7 @@ impl Taken {
                 }
             }
         }
-        // A series of which nothing can be read is no side.
+        // An unreadable series is not a side.
         match first {
             Some(failed) if self.runs.len() == before => Err(failed),
             _ => Ok(()),
@@ -155,7 +155,7 @@ impl Taken {
             let answer = answer(goodput);
             if answer.is_none() {
                 let (path, why) = (path.display(), &goodput.because);
-                let line = format!("{path} has no goodput that can be compared: {why}");
+                let line = format!("{path} has no goodput to compare: {why}");
                 lens.observer.notice(line);
             }
             self.answers.push(answer);
@@ -164,7 +164,7 @@ impl Taken {
     }
 }
 
-/// What a sweep found, in requests per second. A bound is no value: where this client was the limit,
+/// The goodput of a sweep, in requests per second. A bound is not a value: where this client was the limit,
 /// both sides would seem the same.
 pub fn answer(goodput: &Goodput) -> Option<Figure> {
     let value = match goodput.state {
@@ -181,12 +181,12 @@ pub fn answer(goodput: &Goodput) -> Option<Figure> {
 
 fn is_comparison(path: &Path) -> Failed {
     Failed::usage(format!("`{}` is a comparison", path.display()))
-        .hint("name the folders of the runs in it; `goodput report` shows what it says")
+        .hint("name the run folders inside it; `goodput report` shows its result")
 }
 
 fn several(path: &Path) -> Failed {
     Failed::usage(format!("`{}` holds sweeps of several configurations", path.display()))
-        .hint("name two of the folders in its `configurations`")
+        .hint("name two folders inside its `configurations`")
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use goodput_campaign::compare::{self, Ask, Cell, SideFacts};
 use goodput_campaign::sweep::Level;
 use goodput_model::Verdict;
 
-use super::folders::{Run, Taken};
+use super::folders::{Run, SideResults};
 use super::targets::Target;
 use crate::error::Failed;
 use crate::events::Observer;
 
 /// The loads.
 pub(super) struct Levels {
-    /// Loads that the reference and another have, ascending; empty where a load is no number.
+    /// Loads that the reference and another have, ascending; empty where a load is not a number.
     pub(super) named: Vec<Level>,
     /// Whether all runs are of one level, whatever each side calls it.
     is_one: bool,
@@ -21,25 +21,26 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Known before anything is measured.
-    pub(super) fn of(
+    pub(super) fn new(
         targets: &[Target],
-        sides: &[Taken],
+        sides: &[SideResults],
         observer: &dyn Observer,
     ) -> Result<Self, Failed> {
-        let has_answer = |side: &Taken| !side.answers.is_empty();
+        let has_answer = |side: &SideResults| !side.answers.is_empty();
         let has_answers = sides.first().is_some_and(has_answer)
             && sides.iter().skip(1).any(has_answer)
             && sides.iter().any(|side| side.answers.iter().any(Option::is_some));
         let who: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
         let reference = sides.first().map(levels).unwrap_or_default();
         // Servers get the loads of the reference.
-        let of = |(target, side): (&Target, &Taken)| {
+        let of = |(target, side): (&Target, &SideResults)| {
             if target.is_live() { reference.clone() } else { levels(side) }
         };
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
         let (levels, left) = Self::between(&who, &all, has_answers)?;
         if !left.is_empty() {
-            observer.notice(format!("left out, not measured on both: {}", shown(&left)));
+            observer
+                .notice(format!("left out, because only one side measured them: {}", shown(&left)));
         }
         Ok(levels)
     }
@@ -63,7 +64,7 @@ impl Levels {
         if named.is_empty() && !has_answers {
             let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", shown(levels));
             let each: Vec<String> = who.iter().zip(all).map(of).collect();
-            let message = format!("no load was measured on both ({})", each.join("; "));
+            let message = format!("no load level was measured on both sides ({})", each.join("; "));
             return Err(Failed::usage(message)
                 .hint("sweep both with the same --rates, or compare them live"));
         }
@@ -92,7 +93,7 @@ impl Levels {
     }
 
     /// The runs of a side, each at its place.
-    pub(super) fn cells(&self, side: u32, taken: &Taken) -> Vec<Cell> {
+    pub(super) fn cells(&self, side: u32, taken: &SideResults) -> Vec<Cell> {
         let mut cells: Vec<Cell> = Vec::new();
         let mut add = |(level, seed): (u32, u64), (verdict, doubt), figures, facts| {
             let number = u32::try_from(cells.len() + 1).unwrap_or(u32::MAX);
@@ -126,7 +127,7 @@ impl Levels {
 }
 
 /// What was the same at all points of a sweep.
-fn searched(taken: &Taken) -> SideFacts {
+fn searched(taken: &SideResults) -> SideFacts {
     let facts = taken.runs.first().map_or_else(SideFacts::default, Run::facts);
     SideFacts {
         load: "search".to_owned(),
@@ -139,7 +140,7 @@ fn searched(taken: &Taken) -> SideFacts {
 }
 
 /// The loads of a side, ascending, each once.
-fn levels(taken: &Taken) -> Vec<Option<Level>> {
+fn levels(taken: &SideResults) -> Vec<Option<Level>> {
     sorted(taken.runs.iter().map(Run::level).collect())
 }
 
@@ -157,7 +158,7 @@ fn shown(levels: &[Option<Level>]) -> String {
         Some(Level::Rate(rate)) => format!("{rate}/s"),
         Some(Level::Users(1)) => "1 user".to_owned(),
         Some(Level::Users(users)) => format!("{users} users"),
-        None => "a load that changes".to_owned(),
+        None => "a changing load".to_owned(),
     };
     let all: Vec<String> = levels.iter().map(text).collect();
     if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
@@ -208,24 +209,25 @@ mod tests {
     #[test]
     fn a_sweep_without_an_answer_is_a_run_without_the_figure() {
         let found = Some(Figure { value: 20.0, low: None, high: None });
-        let side = |answers: &[Option<Figure>]| Taken {
+        let side = |answers: &[Option<Figure>]| SideResults {
             answers: answers.to_vec(),
             has_sweep: true,
-            ..Taken::default()
+            ..SideResults::default()
         };
         let target = |name: &str| Target {
             name: name.to_owned(),
             place: super::super::targets::Place::Saved(Vec::new()),
         };
         let targets = NAMES.map(target);
-        let levels = Levels::of(&targets, &[side(&[found, None]), side(&[None])], &Silent).unwrap();
-        let figures = |taken: &Taken| -> Vec<usize> {
+        let levels =
+            Levels::new(&targets, &[side(&[found, None]), side(&[None])], &Silent).unwrap();
+        let figures = |taken: &SideResults| -> Vec<usize> {
             levels.cells(0, taken).iter().map(|cell| cell.figures.len()).collect()
         };
         assert_eq!(figures(&side(&[found, None])), [1, 0]);
         assert_eq!(figures(&side(&[None])), [0]);
         // Where no side has an answer there is nothing to compare.
-        assert!(Levels::of(&targets, &[side(&[None]), side(&[None])], &Silent).is_err());
+        assert!(Levels::new(&targets, &[side(&[None]), side(&[None])], &Silent).is_err());
     }
 
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         let side = |value: f64| {
             let figure = Figure { value, low: Some(value - 1.0), high: Some(value + 1.0) };
             let answers = vec![Some(figure)];
-            let taken = Taken { answers, has_sweep: true, ..Taken::default() };
+            let taken = SideResults { answers, has_sweep: true, ..SideResults::default() };
             let (levels, _) = Levels::between(&NAMES, &[vec![], vec![]], true).unwrap();
             SavedSide { side: Side::default(), runs: levels.cells(0, &taken) }
         };

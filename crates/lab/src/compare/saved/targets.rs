@@ -58,7 +58,7 @@ pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<Target>, 
         let path = PathBuf::from(text);
         if !path.is_dir() {
             let message = format!("`{text}` is neither a folder nor a URL");
-            let hint = format!("write http://{text} if that is a server, or the folder of a run");
+            let hint = format!("for a server write http://{text}; for a saved run, its folder");
             return Err(Failed::usage(message).hint(hint));
         }
         let known = |target: &&mut Target| Some(target.name.as_str()) == name;
@@ -90,7 +90,7 @@ fn authority(url: &str) -> &str {
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// The name, or with a number where somebody has it already.
+/// The name, with a number if it is already taken.
 fn free(name: &str, targets: &[Target]) -> String {
     let is_free = |name: &String| targets.iter().all(|target| target.name != *name);
     let numbered = (2..=u32::MAX).map(|n| format!("{name}-{n}"));
@@ -106,7 +106,9 @@ fn check_twice(targets: &[Target]) -> Result<(), Failed> {
             let path = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             if seen.contains(&path) {
                 let message = format!("`{}` is named twice", folder.display());
-                return Err(Failed::usage(message).hint("a run compared with itself says nothing"));
+                return Err(
+                    Failed::usage(message).hint("comparing a run with itself shows nothing")
+                );
             }
             seen.push(path);
         }
@@ -117,16 +119,14 @@ fn check_twice(targets: &[Target]) -> Result<(), Failed> {
 /// The one that the others are held against goes first.
 fn ordered(reference: Option<&str>, mut targets: Vec<Target>) -> Result<Vec<Target>, Failed> {
     if targets.len() < 2 {
-        return Err(Failed::usage("a comparison takes two targets at least")
+        return Err(Failed::usage("a comparison needs at least two targets")
             .hint("goodput compare runs/before runs/after"));
     }
     refer(&mut targets, reference, |target| &target.name)?;
     let is_saved = |target: &Target| !target.is_live();
     if targets.first().is_some_and(Target::is_live) && targets.iter().any(is_saved) {
-        return Err(Failed::usage(
-            "the reference is a server, and what it is compared with is saved",
-        )
-        .hint("put the saved baseline first: its runs are measured again on the server"));
+        return Err(Failed::usage("the reference is a server, and the other side is a saved run")
+            .hint("put the saved baseline first; goodput repeats its runs on the server"));
     }
     Ok(targets)
 }

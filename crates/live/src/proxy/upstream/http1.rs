@@ -45,7 +45,7 @@ impl Http1 {
         if !self.outflow.is_whole() || !self.inflow.is_clean() {
             return false;
         }
-        // Anything to read now is an end, or bytes that nobody asked for.
+        // Anything to read now is an end, or bytes without a request.
         self.poll_read(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 

@@ -28,7 +28,7 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Bytes of a request that wait to be sent.
 const SEND_BUFFER: usize = 16 << 10;
 
-/// How often a connection of HTTP/2 with requests under way is asked whether it lives, and how long it
+/// How often a connection of HTTP/2 with requests in flight is pinged, and how long it
 /// may take to say so.
 const ASK_EVERY: Duration = Duration::from_secs(20);
 const ASK_LIMIT: Duration = Duration::from_secs(10);

@@ -92,7 +92,9 @@ impl Outflow {
             let outcome = ready!(self.poll_write(socket, cx));
             self.needs_flush = true;
             self.wrote(match outcome {
-                Ok(0) => return self.fail("connection closed within the request".to_owned()),
+                Ok(0) => {
+                    return self.fail("the connection was closed during the request".to_owned());
+                }
                 Ok(written) => written,
                 Err(error) => return self.fail(error.to_string()),
             });
@@ -211,7 +213,7 @@ impl Outflow {
         match &self.framing {
             Framing::Length(0) => {}
             Framing::Length(_) => {
-                self.fault = Some("the body is shorter than it said".to_owned());
+                self.fault = Some("the body is shorter than its content-length".to_owned());
             }
             Framing::Chunked { trailers: named } => {
                 let mut passed = trailers.clone();

@@ -16,7 +16,7 @@ use crate::proxy::settings::{Limits, Upstream};
 const IDLE: usize = 256;
 const IDLE_TIME: Nanos = Nanos::from_millis(60_000);
 
-/// How often a name is looked up again while nobody can be reached behind it.
+/// How often a name is looked up again while its addresses are unreachable.
 const LOOK_UP_EVERY: Nanos = Nanos::from_millis(5_000);
 
 /// Where an upstream is and how it is spoken to: the part of a [`Pool`] that threads share.
@@ -59,7 +59,7 @@ impl Pool {
         }
     }
 
-    /// A new connection, or one that somebody else has just opened. Who waits for others waits no longer
+    /// A new connection, or one that another request has just opened. Who waits for others waits no longer
     /// than for one of its own.
     pub(crate) async fn connect_for(&self, failed: Option<u64>) -> Result<Link, Failure> {
         let opening = async {
@@ -73,7 +73,7 @@ impl Pool {
             }
         };
         let opened = timeout(self.limits.connect_time, opening).await.unwrap_or_else(|_| {
-            let message = "the upstream did not take the connection in time".to_owned();
+            let message = "the upstream did not accept the connection in time".to_owned();
             Err(Failure { class: ErrorClass::Timeout, stage: FailureStage::Connect, message })
         });
         if opened.is_err() {
@@ -126,7 +126,7 @@ impl Pool {
         }
     }
 
-    /// Nobody is there: the name may stand for another address by now.
+    /// The server is unreachable: the name may stand for another address by now.
     fn look_up_again(&self) {
         if now() - self.looked_up.get() < LOOK_UP_EVERY {
             return;
@@ -136,7 +136,7 @@ impl Pool {
         drop(tokio::task::spawn_blocking(move || dialer.look_up_again()));
     }
 
-    /// A request on this connection was answered too late: nobody else is sent to it, whether it lives or
+    /// A request on this connection was answered too late: no more requests use it, whether it lives or
     /// not.
     pub(crate) fn forget(&self, id: u64) {
         if self.plan.http == Http::Http2 {

@@ -12,7 +12,7 @@ use crate::observer::Silent;
 use crate::proxy::{Answered, Ending, Witness};
 
 /// Everything but a proxy.
-struct Desk {
+struct TestRecording {
     folder: TempDir,
     capture: CaptureQueue,
     notes: Receiver<Note>,
@@ -20,7 +20,7 @@ struct Desk {
     counts: Arc<RecordCounts>,
 }
 
-impl Desk {
+impl TestRecording {
     fn new(share: f64, limits: TraceLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = Names::new(&folder.path().join("trace.jsonl"), false).unwrap();
@@ -52,7 +52,7 @@ impl Desk {
         self.count(number, None);
     }
 
-    /// An answer of a server that counts so many tokens in the prompt.
+    /// An answer of a server that counts this number of tokens in the prompt.
     fn count(&self, number: u64, input: Option<u32>) {
         let input_tokens = input.map(|n| TokenCount { n, source: TokenSource::Usage });
         let exchange = Exchange { status: Some(200), input_tokens, ..Exchange::default() };
@@ -89,7 +89,7 @@ fn rows(path: &Path) -> Vec<Value> {
 
 #[test]
 fn every_request_has_a_row_or_is_counted() {
-    let desk = Desk::new(1.0, TraceLimits::default());
+    let desk = TestRecording::new(1.0, TraceLimits::default());
     (0..10).for_each(|number| desk.ask(number, "s"));
     // One was never asked, one is never answered.
     (0..9).chain([77]).for_each(|number| desk.answer(number));
@@ -102,7 +102,7 @@ fn every_request_has_a_row_or_is_counted() {
 
 #[test]
 fn a_share_takes_whole_sessions() {
-    let desk = Desk::new(0.5, TraceLimits::default());
+    let desk = TestRecording::new(0.5, TraceLimits::default());
     for number in 0..1200 {
         desk.ask(number, &(number / 3).to_string());
         desk.answer(number);
@@ -121,9 +121,10 @@ fn a_share_takes_whole_sessions() {
 
 #[test]
 fn a_limit_on_requests_is_exact() {
-    let desk = Desk::new(1.0, TraceLimits { max_requests: Some(4), ..TraceLimits::default() });
+    let desk =
+        TestRecording::new(1.0, TraceLimits { max_requests: Some(4), ..TraceLimits::default() });
     (0..10).for_each(|number| desk.ask(number, "s"));
-    // Whoever is answered first: the first four that asked are recorded.
+    // The order of answers does not matter: the first four requests are recorded.
     (0..10).rev().for_each(|number| desk.answer(number));
     let (files, counts, _) = desk.end();
     assert_eq!(files[0].len(), 4);
@@ -133,7 +134,7 @@ fn a_limit_on_requests_is_exact() {
 
 #[test]
 fn files_are_complete_and_share_no_names() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     let orders = Orders::default();
     desk.ask(0, "s");
     desk.answer(0);
@@ -161,7 +162,7 @@ fn files_are_complete_and_share_no_names() {
 #[test]
 fn a_file_that_is_large_or_old_gives_way() {
     let limits = TraceLimits { rotate_size: Some(300), ..TraceLimits::default() };
-    let mut desk = Desk::new(1.0, limits);
+    let mut desk = TestRecording::new(1.0, limits);
     for number in 0..6 {
         desk.ask(number, "s");
         desk.answer(number);
@@ -173,14 +174,15 @@ fn a_file_that_is_large_or_old_gives_way() {
     assert_eq!((files.iter().map(Vec::len).sum::<usize>(), counts.lost()), (6, 0));
 
     let limits = TraceLimits { rotate_every: Some(Nanos(1)), ..TraceLimits::default() };
-    let mut desk = Desk::new(1.0, limits);
+    let mut desk = TestRecording::new(1.0, limits);
     desk.writer.look(&Orders::default());
     assert_eq!(desk.end().0.len(), 2);
 }
 
 #[test]
 fn a_limit_on_bytes_ends_it() {
-    let mut desk = Desk::new(1.0, TraceLimits { max_size: Some(300), ..TraceLimits::default() });
+    let mut desk =
+        TestRecording::new(1.0, TraceLimits { max_size: Some(300), ..TraceLimits::default() });
     for number in 0..20 {
         desk.ask(number, "s");
         desk.answer(number);
@@ -194,7 +196,7 @@ fn a_limit_on_bytes_ends_it() {
 
 #[test]
 fn what_a_question_holds_is_counted_until_its_answer() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     // 130 blocks in a vector for 256 are more than the body was.
     desk.ask_tokens(0, (516, 7));
     for bytes in [1 << 20, 1 << 10, 1] {
@@ -208,7 +210,7 @@ fn what_a_question_holds_is_counted_until_its_answer() {
 
 #[test]
 fn without_a_file_everything_is_lost() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     desk.writer.traces.clear();
     desk.ask(0, "s");
     desk.hear();
@@ -218,7 +220,7 @@ fn without_a_file_everything_is_lost() {
 
 #[test]
 fn a_new_file_has_blocks_of_the_servers_tokens() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     desk.ask_tokens(0, (599, 7));
     desk.count(0, Some(300));
     desk.hear();
@@ -242,7 +244,7 @@ fn a_new_file_has_blocks_of_the_servers_tokens() {
 
 #[test]
 fn a_body_that_comes_late_is_in_the_file_of_its_first_byte() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     let orders = Orders::default();
     let early = now();
     orders.rotate.store(true, Ordering::Relaxed);
@@ -260,7 +262,7 @@ fn a_body_that_comes_late_is_in_the_file_of_its_first_byte() {
 
 #[test]
 fn files_that_wait_for_nothing_end_before_one_that_waits_for_an_answer() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     let orders = Orders::default();
     desk.ask(0, "s");
     desk.hear();
@@ -276,12 +278,12 @@ fn files_that_wait_for_nothing_end_before_one_that_waits_for_an_answer() {
 
 #[test]
 fn an_order_is_heard_while_the_first_answers_are_waited_for() {
-    let mut desk = Desk::new(1.0, TraceLimits::default());
+    let mut desk = TestRecording::new(1.0, TraceLimits::default());
     // As it is at the beginning.
     let path = desk.folder.path().join("first.jsonl");
     desk.writer.traces.clear();
     desk.writer.first = Some(NewTrace::create(&path).unwrap());
-    let Desk { folder, capture, notes, writer, .. } = desk;
+    let TestRecording { folder, capture, notes, writer, .. } = desk;
     let orders = Arc::new(Orders::default());
     orders.rotate.store(true, Ordering::Relaxed);
     let told = Arc::clone(&orders);

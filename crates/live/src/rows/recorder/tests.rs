@@ -179,7 +179,7 @@ fn answers_are_counted_by_the_best_that_there_is() {
         count("approximate", answer(0, "one two three", 0)),
         (3, Some(TokenCounter::Estimate))
     );
-    // The calls of tools are no text.
+    // Tool calls are not text.
     assert_eq!(count("o200k_base", answer(0, "", 7)), (7, Some(TokenCounter::Chunks)));
     assert_eq!(count("o200k_base", Exchange::default()), (0, None));
 }
@@ -271,7 +271,7 @@ fn an_answer_that_was_changed_is_found_by_what_users_said() {
     let opened = ask(&mut recorder, 0, &chat(&[("user", "Hello")]), "Let me think. Hi.");
     let told = chat(&[("user", "Hello"), ("assistant", "Hi."), ("user", "And?")]);
     assert_eq!(ask(&mut recorder, 5, &told, "x").session, opened.session);
-    // Nobody has ever said this before.
+    // No earlier request had this text.
     let foreign = chat(&[("user", "Else"), ("assistant", "Hi."), ("user", "And?")]);
     let row = ask(&mut recorder, 6, &foreign, "x");
     assert_eq!((row.session.as_deref(), row.after), (Some("2"), None));

@@ -46,7 +46,7 @@ pub(super) struct Breaker {
 enum State {
     /// All may go.
     Closed,
-    /// Nobody may go before this instant.
+    /// No request may be sent before this instant.
     Open(Nanos),
     /// The one with this ticket is on its way to see whether all may.
     Probing(u64),
@@ -91,7 +91,7 @@ impl Breaker {
                 self.reset();
                 false
             }
-            // What was under way when it opened says nothing new.
+            // Requests in flight when it opened carry no new information.
             State::Probing(_) | State::Open(_) => false,
             State::Closed => self.count(failed, at),
         }

@@ -47,7 +47,7 @@ impl Rules {
 
 /// What is read of a request's body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen<'a> {
+pub(super) struct RequestFields<'a> {
     /// The model that it asks for.
     pub(super) model: Option<Cow<'a, str>>,
     /// Where that stands in the body, quotes included.
@@ -81,7 +81,7 @@ fn even_null<'de, D: Deserializer<'de>>(raw: D) -> Result<Option<&'de RawValue>,
 const OPENING: usize = 1024;
 
 /// Reads a body; none where it is not of the API's shape.
-pub(super) fn look(api: Api, body: &[u8]) -> Option<Seen<'_>> {
+pub(super) fn look(api: Api, body: &[u8]) -> Option<RequestFields<'_>> {
     let text = std::str::from_utf8(body).ok()?;
     let read: Body<'_> = serde_json::from_str(text).ok()?;
     let model = read.model.map(|raw| serde_json::from_str::<Option<Name<'_>>>(raw.get()));
@@ -104,7 +104,7 @@ pub(super) fn look(api: Api, body: &[u8]) -> Option<Seen<'_>> {
     }
     let limit = read.max_completion_tokens.or(read.max_tokens);
     let max_tokens = limit.and_then(|raw| raw.get().parse().ok());
-    Some(Seen { model, place, opening: hash.0, max_tokens })
+    Some(RequestFields { model, place, opening: hash.0, max_tokens })
 }
 
 #[derive(Deserialize)]
@@ -150,7 +150,7 @@ impl<'de> Visitor<'de> for Messages {
 }
 
 /// The body with another model; none where it cannot be put in.
-pub(super) fn with_model(body: &[u8], seen: &Seen<'_>, model: &str) -> Option<Vec<u8>> {
+pub(super) fn with_model(body: &[u8], seen: &RequestFields<'_>, model: &str) -> Option<Vec<u8>> {
     let name = serde_json::to_string(model).ok()?;
     let (before, middle, after) = if let Some(place) = &seen.place {
         (body.get(..place.start)?, name, body.get(place.end..)?)

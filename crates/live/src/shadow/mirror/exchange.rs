@@ -75,18 +75,18 @@ impl Candidate {
             let upstream = self.upstream.clone();
             let plan = spawn_blocking(move || Plan::new(&upstream).ok()).await;
             let plan = plan.ok().flatten().ok_or(())?;
-            Ok::<_, ()>(Backend::of(plan, self.limits.clone(), Allowance::default()))
+            Ok::<_, ()>(Backend::with_allowance(plan, self.limits.clone(), Allowance::default()))
         };
         let made = timeout(self.limits.connect_time, self.backend.get_or_try_init(plan)).await;
         made.ok()?.ok()
     }
 }
 
-/// There is nobody to send it to.
+/// The candidate is unreachable.
 fn unsent() -> Exchange {
     let mut exchange = Exchange::default();
     (exchange.stamps.dispatched, exchange.stamps.ended) = (now(), now());
-    let message = "the candidate's name cannot be resolved".to_owned();
+    let message = "cannot resolve the candidate's host name".to_owned();
     exchange.failure =
         Some(Failure { class: ErrorClass::Dns, stage: FailureStage::Connect, message });
     exchange

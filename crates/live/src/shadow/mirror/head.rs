@@ -5,7 +5,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 /// Which headers go to the candidate.
 #[derive(Debug, Clone, Default)]
 pub struct HeadRules {
-    /// Headers of the client that go along beside the usual ones.
+    /// Headers of the client that are forwarded in addition to the usual ones.
     pass: Vec<HeaderName>,
     /// Headers of our own; they stand in for the client's of the same name.
     own: Vec<(HeaderName, HeaderValue)>,
@@ -43,7 +43,8 @@ fn is_cookie(name: &HeaderName) -> bool {
 }
 
 fn named(name: &str) -> Result<HeaderName, String> {
-    HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no name of a header"))
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("`{name}` is not a valid header name"))
 }
 
 /// Headers that are about one connection, or are made anew for the candidate.
@@ -73,7 +74,7 @@ impl HeadRules {
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = named(name)?;
         if is_of_the_connection(&name) {
-            return Err(format!("header `{name}` is made anew for each server and cannot be set"));
+            return Err(format!("header `{name}` is set for each server and cannot be given"));
         }
         let why = || format!("the value of header `{name}` is not allowed");
         let mut value = HeaderValue::from_str(value).map_err(|_| why())?;
@@ -86,10 +87,10 @@ impl HeadRules {
     pub fn let_pass(&mut self, name: &str) -> Result<(), String> {
         let name = named(name)?;
         if is_of_the_connection(&name) {
-            return Err(format!("header `{name}` is about one connection and goes no further"));
+            return Err(format!("header `{name}` applies to one connection and is not forwarded"));
         }
         if is_cookie(&name) {
-            return Err(format!("header `{name}`: cookies of clients never go to the candidate"));
+            return Err(format!("header `{name}`: the candidate never gets clients' cookies"));
         }
         if is_credential(&name) && !self.credentials {
             return Err(format!("header `{name}` may hold a credential of the client"));

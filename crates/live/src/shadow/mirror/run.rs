@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The longest pause between two requests by the cap on their rate.
 const DAY: Duration = Duration::from_hours(24);
 
-/// What those under way must know.
+/// Shared by requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     /// Go on; the number counts the times that mirroring was switched off.
@@ -82,7 +82,7 @@ impl Shared {
         (until > 0 && now().0 < until).then_some(Dropped::Errors)
     }
 
-    /// One that nobody looked at: counted as often as it would have been chosen by the share alone, for
+    /// A request that was not examined: counted as often as the share alone would have chosen it, for
     /// its model is not known.
     pub(super) fn drop_unseen(&self, number: u64, why: Dropped) {
         if choose::is_chosen(self.settings.share, self.settings.seed, number) {
@@ -275,7 +275,7 @@ async fn serve(shared: &Arc<Shared>, candidate: &Rc<Candidate>, queue: &mut mpsc
             drop(seat);
         });
     }
-    // Those under way end by themselves, or are woken to end.
+    // Requests in flight end by themselves, or are woken to end.
     let _ = seats.acquire_many(most).await;
 }
 
@@ -326,7 +326,7 @@ async fn over(wake: &mut watch::Receiver<Wake>) {
     }
 }
 
-/// A request that is under way. Whatever becomes of it, it is counted once and a word is said.
+/// A request in flight. It is counted and reported exactly once, however it ends.
 struct UnderWay {
     shared: Arc<Shared>,
     number: u64,

@@ -121,7 +121,7 @@ impl MirrorTally {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Those under way.
+    /// Requests in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
     }

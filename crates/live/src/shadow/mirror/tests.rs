@@ -242,7 +242,7 @@ fn one_tries_again_and_the_pause_doubles() {
         at += seconds(pause);
         let probe = one.admit(at).expect("the probe");
         assert_eq!(one.admit(at), None, "and no other");
-        // What was under way before is not what was tried.
+        // Requests in flight before do not count as the trial.
         assert!(!one.note(early, false, at) && !one.note(early, true, at));
         one.forget(early, at);
         assert_eq!(one.open_until(), Some(Nanos(u64::MAX)));
@@ -272,7 +272,7 @@ fn a_request_that_is_too_old_for_its_turn_does_not_take_it() {
     // The queue is full of old ones: each is let go at once, and the first that is not has the turn.
     assert_eq!(pace.turn(seconds(14), seconds(15)), None);
     assert_eq!(pace.turn(seconds(14), seconds(16)), Some(seconds(16)));
-    assert_eq!(pace.turn(seconds(14), seconds(19)), Some(seconds(16)), "nobody took it");
+    assert_eq!(pace.turn(seconds(14), seconds(19)), Some(seconds(16)), "not taken");
     assert_eq!(pace.turn(seconds(60), seconds(61)), Some(seconds(60)), "no burst after a rest");
     let free = Pace::new(None);
     assert_eq!(free.turn(seconds(3), seconds(3)), Some(seconds(3)));

@@ -124,7 +124,7 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     assert_eq!(early.comparison.state, CompareState::Unfinished);
     assert_eq!((early.comparison.blocks, early.shadow.as_ref().unwrap().pairs), (5, 300));
     assert_eq!(early.shadow.unwrap().facts.share, 0.05);
-    // With figures of an earlier moment beside the logs.
+    // With figures of an earlier moment next to the logs.
     let mut ledger = Ledger::new(plan().pairs);
     (0..120).for_each(|second| ledger.add(&pair(second)));
     let so_far = ledger.comparison(facts(CompareState::Unfinished), &shadow(120), plan().sides);
@@ -138,7 +138,7 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     let found = late.shadow.as_ref().unwrap();
     assert_eq!((found.pairs, found.facts.passed), (419, 2_400));
     let page = compare_text(&late);
-    assert!(page.contains("so far") && page.contains("a log of this folder is cut"), "{page}");
+    assert!(page.contains("so far") && page.contains("a log in this folder is cut"), "{page}");
     assert!(!compare_text(&so_far).contains("is cut"));
     assert_eq!(late.verdict, Verdict::Suspect);
 }
