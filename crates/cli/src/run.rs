@@ -164,7 +164,9 @@ fn once(
     setup.observer.prepared(&prepared.plan);
     let summary = prepared.run(setup, path, RunContext { shard, ..RunContext::default() })?;
     report::keep_run(path, &summary);
-    show(output, path, &report::json(&summary), || goodput_report::text(&summary))?;
+    show(output, path, &report::json(&summary), || {
+        goodput_report::text(&summary, output.detail())
+    })?;
     Ok(ExitCode::from(code(&summary)))
 }
 
@@ -179,7 +181,9 @@ fn repeatedly(
     let Series { summaries, failed } = repeat(setup, plan, path, times)?;
     let found = repeats(&summaries);
     report::keep_repeats(path, &found);
-    show(output, path, &report::json(&found), || goodput_report::repeats_text(&found))?;
+    show(output, path, &report::json(&found), || {
+        goodput_report::repeats_text(&found, output.detail())
+    })?;
     if let Some(failed) = failed {
         return Err(failed);
     }
@@ -221,9 +225,14 @@ pub(crate) fn show(
         output::data(json.as_bytes())?;
     } else if !args.quiet {
         output::page(&text())?;
+    } else if !path.as_os_str().is_empty() {
+        output::data((shown(path) + "\n").as_bytes())?;
     }
     if !args.quiet && !path.as_os_str().is_empty() {
         show_folder(path);
+        if !args.json && !args.verbose {
+            output::note(&format!("everything: goodput report -v {}", shown(path)));
+        }
     }
     Ok(())
 }

@@ -9,12 +9,13 @@ use crate::args::Arguments;
 use crate::error::Failed;
 
 /// What runs beside a run and how its result is shown may be chosen anew each time.
-const ALWAYS: [&str; 14] = [
+const ALWAYS: [&str; 15] = [
     "color",
     "screen",
     "headers",
     "json",
     "quiet",
+    "verbose",
     "no_length_check",
     "metrics_listen",
     "traces",

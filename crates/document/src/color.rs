@@ -121,8 +121,9 @@ pub fn coloured(page: &str) -> String {
     let mut part = PagePart::Page;
     for (number, line) in page.split_inclusive('\n').enumerate() {
         let text = line.strip_suffix('\n').unwrap_or(line);
-        // The first line is a target or an answer: foreign words stand there.
-        let painted = if number == 0 { None } else { find(text, &mut part) };
+        // The first line is a target or an answer: foreign words stand there, but for the verdict
+        // of a short page.
+        let painted = if number == 0 { headline(text) } else { find(text, &mut part) };
         match painted.and_then(|Painted { bytes: Range { start, end }, hue }| {
             Some((line.get(..start)?, line.get(start..end)?, line.get(end..)?, hue))
         }) {
@@ -133,6 +134,12 @@ pub fn coloured(page: &str) -> String {
         }
     }
     out
+}
+
+/// The verdict at the beginning of a short page.
+fn headline(line: &str) -> Option<Painted> {
+    let (word, _) = line.split_once("  ")?;
+    Painted::verdict(0, |verdict| word == verdict.name().to_uppercase())
 }
 
 /// What of a line has a colour; the part that the next line belongs to.

@@ -4,11 +4,13 @@ use goodput_model::{Severity, plain};
 use goodput_stats::{Audit, Item, Status};
 
 use goodput_document::render;
-use goodput_document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
+use goodput_document::{
+    Block, Cell, Column, Detail, Document, Formats, Section, Table, TableStyle, Tone,
+};
 
 /// What an audit found in one result, for a terminal.
 pub fn audit_text(audit: &Audit) -> String {
-    render::text::page(&document(audit))
+    render::text::page(&document(audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.

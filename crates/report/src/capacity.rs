@@ -13,13 +13,13 @@ use cells::{money, rate};
 use goodput_document::number::{amount, cell, count, known, percent};
 use goodput_document::render;
 use goodput_document::{
-    Answer, Block, Cell, Column, Document, Fact, Formats, List, Pointer, Section, Standing, Table,
-    Tone,
+    Answer, Block, Cell, Column, Detail, Document, Fact, Formats, List, Pointer, Section, Standing,
+    Table, Tone,
 };
 
 /// The page of a capacity plan, for a terminal.
 pub fn capacity_text(plan: &Capacity) -> String {
-    render::text::page(&document(plan))
+    render::text::page(&document(plan), Detail::Full)
 }
 
 /// The page of a capacity plan, for a browser.

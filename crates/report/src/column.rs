@@ -5,7 +5,7 @@ use goodput_stats::{Column, Metric, Quality};
 use crate::run::latency;
 use goodput_document::number::{cell, count};
 use goodput_document::render;
-use goodput_document::{Block, Document, Fact, Section};
+use goodput_document::{Block, Detail, Document, Fact, Section};
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;
@@ -17,7 +17,7 @@ pub fn column_text(column: &Column) -> String {
     let [table, marks] = latency::one(&column.metric);
     let found = Section::bare().with(Block::Facts(facts(column)));
     let sections = vec![Section::bare().with(Block::Gap).with(table).with(marks), found];
-    render::text::page(&Document { sections, ..Document::default() })
+    render::text::page(&Document { sections, ..Document::default() }, Detail::Full)
 }
 
 fn facts(column: &Column) -> Vec<Fact> {

@@ -8,13 +8,13 @@ use goodput_document::number::{cell, count};
 use goodput_document::render;
 use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
 use goodput_document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
-    Table, Tone, no_result,
+    Answer, Block, Case, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite,
+    Suites, Table, Tone, no_result,
 };
 
 /// The page of several runs, for a terminal.
-pub fn repeats_text(repeats: &Repeats) -> String {
-    render::text::page(&document(repeats))
+pub fn repeats_text(repeats: &Repeats, detail: Detail) -> String {
+    render::text::page(&document(repeats), detail)
 }
 
 /// The page of several runs, for a pull request or a job summary.
@@ -58,29 +58,37 @@ fn document(repeats: &Repeats) -> Document {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
     let caveats = || repeats.caveats.clone();
+    let both = Formats::ALL.and_short();
     let nothing = repeats.headlines.is_empty().then(|| Block::note(format!("{NOTHING}.")));
     Document {
         title,
         about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
         head: run.map(head).unwrap_or_default(),
+        headline: headline(repeats),
         heading: format!("Repeated runs: {}", repeats.verdict.name()),
         answer: Some(Answer::new(sentence(repeats), repeats.verdict)),
         sections: vec![
-            Section::bare().with(Block::Facts(facts(repeats))),
+            Section::bare().with_on(both, Block::Facts(facts(repeats))),
             Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
             Section::new("figures", "Figures over runs")
-                .with_some(Formats::FLAT, nothing)
-                .with_some(Formats::ALL, over_runs(repeats).filled()),
+                .with_some(Formats::FLAT.and_short(), nothing)
+                .with_some(both, over_runs(repeats).filled()),
             Section::new("charts", "Run by run").with(Block::Charts(charts(repeats))),
             spread(repeats),
-            Section::new("runs", "Each run").with(Block::Table(each(repeats))),
+            Section::new("runs", "Each run").with_on(both, Block::Table(each(repeats))),
             Section::bare()
                 .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-                .with(Block::judgement(repeats.verdict, &repeats.caveats)),
+                .with_on(both, Block::judgement(repeats.verdict, &repeats.caveats)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
         ..Document::default()
     }
+}
+
+/// Where requests were sent.
+fn headline(repeats: &Repeats) -> String {
+    let run = repeats.run.as_ref();
+    run.map_or("repeated runs".to_owned(), |run| format!("{} · {}", run.target, run.model))
 }
 
 /// What was asked, when, by which version; each run has its own seed.
@@ -108,7 +116,8 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             Fact::new("Made by", made).on(Formats::MARKDOWN),
         ]);
     }
-    facts.extend([Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))]);
+    let always = [Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))];
+    facts.extend(always.map(Fact::in_short));
     facts
 }
 
@@ -381,7 +390,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_page_of_two_runs() {
-        let page = repeats_text(&example());
+        let page = repeats_text(&example(), Detail::Full);
         let has = |line: &str| assert!(page.contains(line), "{line:?} is not in\n{page}");
         has("1 of 3 asked for");
         has("TTFT p99, ms      200.0   -159.4    559.4    40.00     20.0    171.7    228.3\n");

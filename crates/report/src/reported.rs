@@ -7,7 +7,7 @@ use goodput_stats::{Audit, Item, Status};
 use goodput_document::clip::clip;
 use goodput_document::number::{amount, cell, count, known};
 use goodput_document::render;
-use goodput_document::{Block, Column, Document, Formats, List, Section, Table};
+use goodput_document::{Block, Column, Detail, Document, Formats, List, Section, Table};
 
 /// Columns of names and of figures.
 const NAME: usize = 23;
@@ -21,7 +21,7 @@ const FINDINGS: usize = 8;
 
 /// The page of one file, for a terminal.
 pub fn reported_text(run: &Reported, audit: &Audit) -> String {
-    render::text::page(&document(run, audit))
+    render::text::page(&document(run, audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.
@@ -140,7 +140,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     }
     sections.push(list("to know", comparison.notes.clone()));
     let head = comparison.sides.iter().map(side).collect();
-    render::text::page(&Document { head, sections, ..Document::default() })
+    render::text::page(&Document { head, sections, ..Document::default() }, Detail::Full)
 }
 
 fn figures(comparison: &FileComparison) -> Table {

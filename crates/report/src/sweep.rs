@@ -33,11 +33,11 @@ use browser::{distributions, found, load, reproduce, sentence, server, there, th
 use goodput_document::TextPlot;
 use goodput_document::number::{amount, duration};
 use goodput_document::render;
-use goodput_document::{Answer, Block, Document, Fact, Formats, Section, Suites};
+use goodput_document::{Answer, Block, Detail, Document, Fact, Formats, Section, Suites};
 
 /// The page of a sweep, for a terminal.
-pub fn sweep_text(summary: &SweepSummary) -> String {
-    render::text::page(&document(summary, None))
+pub fn sweep_text(summary: &SweepSummary, detail: Detail) -> String {
+    render::text::page(&document(summary, None), detail)
 }
 
 /// The page of a sweep, for a pull request or a job summary.
@@ -61,11 +61,12 @@ pub fn sweep_junit(summary: &SweepSummary) -> String {
 fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
     let facts = &summary.sweep;
     let about = format!("model {} · {} · goodput {}", facts.model, facts.started, facts.version);
-    let mut sections = vec![
+    let mut sections = in_short(summary);
+    sections.extend([
         beginning(summary),
         Section::new("caveats", "Caveats")
             .with_on(Formats::HTML, Block::Caveats(summary.caveats.clone())),
-    ];
+    ]);
     sections.extend(curves(summary));
     let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
     let every = tables::points(summary, has_page).filled();
@@ -92,12 +93,35 @@ fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
         title: format!("Sweep of {}", facts.target),
         about: about.clone(),
         head: vec![facts.target.clone(), about],
+        headline: format!("{} · {}", facts.target, facts.model),
         heading: format!("Sweep: {}", word(summary)),
         answer: Some(Answer::new(sentence(summary), summary.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: vec![suite(summary, None)] },
         ..Document::default()
     }
+}
+
+/// The short page: the answer, one chart, and ten points.
+fn in_short(summary: &SweepSummary) -> Vec<Section> {
+    let short = Formats::SHORT;
+    let more = words(summary).into_iter().filter(|(name, _)| !is_answer(name));
+    let facts = state(summary).map(|state| ("State", state)).into_iter().chain(more);
+    let facts = facts.map(|(name, text)| Fact::new(name, text).in_short()).collect();
+    let chart = charts::over_load(summary).map(Block::Plot);
+    vec![
+        Section::bare()
+            .with_on(short, Block::note(sentence(summary)))
+            .with_on(short, Block::Facts(facts))
+            .with_on(short, judgement(summary)),
+        Section::bare().with_some(short, chart),
+        Section::bare().with_some(short, tables::in_short(summary).filled()),
+    ]
+}
+
+/// Whether this is the name of what stands in the answer's sentence.
+fn is_answer(name: &str) -> bool {
+    matches!(name, "Goodput" | "")
 }
 
 /// The whole in a few plain words.
@@ -128,7 +152,6 @@ fn beginning(summary: &SweepSummary) -> Section {
     all.extend(slo.map(|slo| Fact::new("SLO", slo.to_string()).on(markdown)));
     all.extend(state(summary).map(|state| Fact::new("State", state)));
     // In Markdown the answer stands above.
-    let is_answer = |name: &str| matches!(name, "Goodput" | "");
     all.extend(words(summary).into_iter().map(|(name, text)| {
         Fact::new(name, text).on(if is_answer(name) { long } else { Formats::ALL })
     }));

@@ -45,7 +45,7 @@ pub(crate) fn summary(change: impl FnOnce(&mut Value)) -> Summary {
 }
 
 pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
-    text(&summary(change))
+    text(&summary(change), crate::Detail::Full)
 }
 
 fn lines<'a>(page: &'a str, label: &str) -> Vec<&'a str> {

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use goodput_report::Detail;
 
 pub(crate) use audit::{AuditArgs, AuditFormat};
 pub(crate) use capacity::CapacityArgs;
@@ -266,7 +267,11 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print neither progress nor table
+    /// Print everything that is known and not only what is read first
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// Print the result's folder only
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -289,6 +294,24 @@ pub(crate) struct OutputArgs {
     /// Print what would be sent, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+impl OutputArgs {
+    /// How much of a result to print.
+    pub(crate) fn detail(&self) -> Detail {
+        detail(self.verbose)
+    }
+}
+
+impl ReportArgs {
+    /// How much of a result to print; a file has everything.
+    pub(crate) fn detail(&self) -> Detail {
+        detail(self.verbose || self.output.is_some())
+    }
+}
+
+fn detail(is_verbose: bool) -> Detail {
+    if is_verbose { Detail::Full } else { Detail::Short }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -341,6 +364,10 @@ pub(crate) struct ReportArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
+
+    /// Print everything that is known and not only what is read first
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 
     /// Print JSON; the same as --format json
     #[arg(long)]

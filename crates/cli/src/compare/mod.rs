@@ -45,7 +45,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     } else {
         live::compare(&setup, args)?
     };
-    let page = || goodput_report::compare_text(&comparison);
+    let page = || goodput_report::compare_text(&comparison, args.output.detail());
     show(&args.output, &path, &report::json(&comparison), page)?;
     // Shown first: a file that cannot be written must not swallow an hour's result.
     files::write(&args.gate.files, &comparison)?;

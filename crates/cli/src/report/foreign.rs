@@ -5,7 +5,7 @@ use std::path::Path;
 use goodput_exchange::{ImportError, UNDERSTOOD, read_results};
 use goodput_files::{MOST_SUMMARY, read};
 use goodput_model::Reported;
-use goodput_report::{plain, reported_markdown, reported_text};
+use goodput_report::{Detail, plain, reported_markdown, reported_text};
 use goodput_stats::{Audit, Summary, audit_reported};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ struct Page {
 }
 
 /// What a file has to say, in words.
-pub(super) fn page(path: &Path, format: Format) -> Result<String, Failed> {
+pub(super) fn page(path: &Path, format: Format, detail: Detail) -> Result<String, Failed> {
     if !matches!(format, Format::Text | Format::Json | Format::Markdown) {
         return Err(Failed::usage("of a file of another tool there is no page of that kind")
             .hint("text, json and markdown go with files; the others need a run's folder"));
@@ -30,7 +30,7 @@ pub(super) fn page(path: &Path, format: Format) -> Result<String, Failed> {
     let results = match read_results(path) {
         Ok(results) => results,
         Err(ImportError::Unknown { .. }) if let Some(summary) = summary_of(path) => {
-            return own(&summary, format);
+            return own(&summary, format, detail);
         }
         Err(error) => {
             let hint = format!("understood are folders of goodput, and {UNDERSTOOD}");
@@ -65,9 +65,9 @@ fn summary_of(path: &Path) -> Option<Summary> {
     (summary.schema == Summary::SCHEMA).then_some(summary)
 }
 
-fn own(summary: &Summary, format: Format) -> Result<String, Failed> {
+fn own(summary: &Summary, format: Format, detail: Detail) -> Result<String, Failed> {
     match format {
-        Format::Text => Ok(goodput_report::text(summary)),
+        Format::Text => Ok(goodput_report::text(summary, detail)),
         Format::Json => Ok(json(summary)),
         _ => Err(Failed::usage("a summary alone has no page of that kind")
             .hint("name the folder of the run")),

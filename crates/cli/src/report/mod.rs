@@ -35,7 +35,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     let is_table = matches!(format, Format::Csv | Format::Parquet);
     let is_shape = matches!(format, Format::Vllm | Format::Sglang | Format::Aiperf);
     if args.folder.is_file() && !is_table && !is_shape {
-        let page = foreign::page(&args.folder, format)?;
+        let page = foreign::page(&args.folder, format, args.detail())?;
         export::write(args.output.as_deref(), &page)?;
         return Ok(ExitCode::from(exit::OK));
     }
@@ -72,7 +72,7 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
             Format::Json => json(&comparison),
             Format::Markdown => goodput_report::compare_markdown(&comparison),
             Format::Junit => goodput_report::compare_junit(&comparison),
-            _ => goodput_report::compare_text(&comparison),
+            _ => goodput_report::compare_text(&comparison, args.detail()),
         }
     } else if let Some(saved) = sweep::read(&args.folder, &Printer::new(false)) {
         match (saved?, format) {
@@ -81,13 +81,13 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
                 goodput_report::sweep_markdown(&summary)
             }
             (SavedSweep::One(summary), Format::Junit) => goodput_report::sweep_junit(&summary),
-            (SavedSweep::One(summary), _) => goodput_report::sweep_text(&summary),
+            (SavedSweep::One(summary), _) => goodput_report::sweep_text(&summary, args.detail()),
             (SavedSweep::Many(sweeps), Format::Json) => json(&sweeps),
             (SavedSweep::Many(sweeps), Format::Markdown) => {
                 goodput_report::sweeps_markdown(&sweeps)
             }
             (SavedSweep::Many(sweeps), Format::Junit) => goodput_report::sweeps_junit(&sweeps),
-            (SavedSweep::Many(sweeps), _) => goodput_report::sweeps_text(&sweeps),
+            (SavedSweep::Many(sweeps), _) => goodput_report::sweeps_text(&sweeps, args.detail()),
         }
     } else if let Some(series) = series {
         let found = repeats(&read_series(&series, &Printer::new(false)));
@@ -95,7 +95,7 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
             Format::Json => json(&found),
             Format::Markdown => goodput_report::repeats_markdown(&found),
             Format::Junit => goodput_report::repeats_junit(&found),
-            _ => goodput_report::repeats_text(&found),
+            _ => goodput_report::repeats_text(&found, args.detail()),
         }
     } else {
         let summary = read(&args.folder)?;
@@ -103,7 +103,7 @@ fn page(args: &ReportArgs, format: Format) -> Result<String, Failed> {
             Format::Json => json(&summary),
             Format::Markdown => goodput_report::run_markdown(&summary),
             Format::Junit => goodput_report::run_junit(&summary),
-            _ => goodput_report::text(&summary),
+            _ => goodput_report::text(&summary, args.detail()),
         }
     })
 }

@@ -212,15 +212,42 @@ fn tokens(summary: &Summary) -> String {
     )
 }
 
+/// How requests were sent, and for how long they were measured.
+pub(super) fn load_in_short(summary: &Summary) -> String {
+    let load = &summary.load;
+    let how = match (load.mode.as_str(), load.offered_rps) {
+        ("closed", _) => format!("closed loop, {} users", load.concurrency.unwrap_or(0)),
+        ("burst", _) => "burst: all at once".to_owned(),
+        (_, Some(rate)) => {
+            let unit = if summary.sessions.is_some() { "sessions/s" } else { "req/s" };
+            let arrivals = load.arrivals.as_deref().unwrap_or_default();
+            format!("open loop, {} {unit} offered, {arrivals} arrivals", amount(rate))
+        }
+        _ if summary.replay.is_some() => "open loop, the instants of a trace".to_owned(),
+        _ => "open loop, all at once".to_owned(),
+    };
+    format!("{how}; {:.1} s measured", summary.window.end_s - summary.window.start_s)
+}
+
+/// Rates in the window.
+pub(super) fn rates_in_window(summary: &Summary) -> String {
+    let rate = |rate: Option<f64>| known(rate, amount);
+    let inside = &summary.throughput;
+    format!(
+        "{} req/s · {} output tok/s · {} total tok/s",
+        rate(inside.requests_per_s),
+        rate(inside.output_tokens_per_s),
+        rate(inside.total_tokens_per_s)
+    )
+}
+
 /// Rates in the window, and of the whole run.
 pub(super) fn throughput(summary: &Summary) -> String {
     let rate = |rate: Option<f64>| known(rate, amount);
-    let (inside, whole) = (&summary.throughput, &summary.whole_run);
+    let whole = &summary.whole_run;
     format!(
-        "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
-        rate(inside.requests_per_s),
-        rate(inside.output_tokens_per_s),
-        rate(inside.total_tokens_per_s),
+        "{} (whole run with drain: {} req/s, {} output tok/s)",
+        rates_in_window(summary),
         rate(whole.requests_per_s),
         rate(whole.output_tokens_per_s)
     )

@@ -28,6 +28,8 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 /// The rows that carry their intervals.
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
+const NO_LATENCY: &str = "No latency to show: no request completed.";
+
 /// A row of the table.
 struct LatencyRow<'a> {
     /// In the summary.
@@ -52,8 +54,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let shown = rows(summary);
     let mut section = Section::new("latency", "Latency");
     if shown.is_empty() {
-        let none = "No latency to show: no request ended well.";
-        section = section.with_on(Formats::FLAT, Block::note(none));
+        section = section.with_on(Formats::FLAT, Block::note(NO_LATENCY));
     } else {
         let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
         section = section
@@ -64,6 +65,33 @@ pub(super) fn section(summary: &Summary) -> Section {
     }
     let rates = (summary.requests.scheduled > 0).then(|| Block::Facts(facts::rates(summary)));
     section.with_some(HTML, rates)
+}
+
+/// The rows and percentiles that are read first.
+pub(super) fn in_short(summary: &Summary) -> Block {
+    const FIRST: [&str; 4] = ["50", "90", "95", "99"];
+    let mut shown = rows(summary);
+    shown.retain(|row| HEADLINES.contains(&row.name));
+    if shown.is_empty() {
+        return Block::note(NO_LATENCY);
+    }
+    let all = summary.metrics.values().next().map(percents).unwrap_or_default();
+    let first: Vec<&String> =
+        all.iter().copied().filter(|of| FIRST.contains(&of.as_str())).collect();
+    let few = || all.iter().copied().take(FIRST.len()).collect();
+    let percents = if first.is_empty() { few() } else { first };
+    let table = Table::of("", "", shown)
+        .left("ms", LABEL, |row| row.label.clone())
+        .right("n", 9, |row| count(row.metric.n))
+        .each(
+            percents,
+            |percent| Column::right(format!("p{percent}"), CELL + 2),
+            |row, percent| {
+                row.metric.percentiles.get(percent.as_str()).map_or_else(|| "–".to_owned(), figure)
+            },
+        )
+        .table;
+    Block::Table(table)
 }
 
 fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {

@@ -23,6 +23,17 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     all
 }
 
+/// Its state, its terms, and goodput, a line each.
+pub(super) fn in_lines(summary: &Summary) -> Vec<Fact> {
+    let goodput = |fact: &Fact| fact.label == "Goodput";
+    let is_first = |fact: &Fact| fact.label == "SLO" || fact.label.is_empty();
+    let mut all = facts(summary);
+    let place = all.iter().position(goodput).unwrap_or(all.len());
+    all.truncate(place + 1);
+    all.retain(|fact| goodput(fact) || is_first(fact));
+    all
+}
+
 /// The terms, and what could flatter them, above everything else that is measured.
 pub(super) fn in_short(summary: &Summary) -> Section {
     let Some(slo) = &summary.slo else { return Section::bare() };

@@ -181,6 +181,36 @@ pub(super) fn seen(summary: &SweepSummary) -> Table {
         .table
 }
 
+/// What is read first of every point. A short page shows those next to the answer.
+pub(super) fn in_short(summary: &SweepSummary) -> Table {
+    let table = points_on_terminal(summary)
+        .right("TTFT p50", 10, |point| marked(point.point.figures.ttft_ms.p50))
+        .right("TTFT p99", 10, |point| marked(point.point.figures.ttft_ms.p99))
+        .right("TPOT p99", 10, |point| marked(point.point.figures.tpot_ms.p99))
+        .right("out tok/s", 11, |point| Cell::number(point.point.figures.output_tps, cell));
+    let table = match summary.plan.slo {
+        Some(_) => table.with(Column::words("the SLO", 2), |point| stands_cell(point)),
+        None => table,
+    };
+    Table { first: nearest(summary), ..table.table }
+}
+
+/// Points by how near they are to the answer.
+fn nearest(summary: &SweepSummary) -> Vec<usize> {
+    let Some(answer) = summary.goodput.as_ref().and_then(|found| found.confirmed) else {
+        return Vec::new();
+    };
+    let far = |place: &usize| {
+        let point = summary.points.get(*place);
+        point.map_or(f64::INFINITY, |point| (point.point.ask.level.value() - answer).abs())
+    };
+    let mut places: Vec<usize> = (0..summary.points.len())
+        .filter(|place| summary.points.get(*place).is_some_and(is_on_curve))
+        .collect();
+    places.sort_by(|a, b| far(a).total_cmp(&far(b)));
+    places
+}
+
 /// The same: what came of it. Reasons go on below themselves.
 pub(super) fn judged(summary: &SweepSummary) -> Table {
     points_on_terminal(summary)

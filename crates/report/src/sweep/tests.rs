@@ -150,7 +150,7 @@ pub(crate) fn summary() -> SweepSummary {
 fn page(change: impl FnOnce(&mut SweepSummary)) -> String {
     let mut summary = summary();
     change(&mut summary);
-    sweep_text(&summary)
+    sweep_text(&summary, Detail::Full)
 }
 
 /// A field in one line.
@@ -170,10 +170,10 @@ fn levels_that_are_too_short_to_judge_are_named() {
     let mut summary = summary();
     summary.curve.knee = Some(Knee { level: 40.0, beyond: None });
     summary.curve.too_short = vec![60.0, 90.0];
-    let knee = one_line(&sweep_text(&summary), "Knee");
+    let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
     assert!(knee.ends_with("; 60.0 and 90.0 lasted too short to be judged"), "{knee}");
     summary.curve.knee = None;
-    let knee = one_line(&sweep_text(&summary), "Knee");
+    let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
     assert_eq!(knee, "Knee cannot be told: 60.0 and 90.0 lasted too short to be judged");
 }
 

@@ -431,7 +431,7 @@ impl<'a> Contest<'a> {
         let beside = Beside { proof, floor: self.floor.clone(), insists: self.asked.anyway };
         let (facts, cells) = (self.facts.clone(), self.cells.clone());
         let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
-        let page = goodput_report::compare_text(&comparison);
+        let page = goodput_report::compare_text(&comparison, goodput_report::Detail::Full);
         for outcome in [self.folder.write_summary(&comparison), self.folder.write_report(&page)] {
             if let Err(error) = outcome {
                 output::note(&format!("warning: {error}"));

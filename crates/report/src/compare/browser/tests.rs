@@ -159,7 +159,7 @@ fn numbers_are_those_of_the_text_page() {
         let figures = pairs.into_iter().flat_map(|pair| {
             [true, false].map(|tested| tables::figures(&comparison, pair, tested))
         });
-        let text = compare_text(&comparison);
+        let text = compare_text(&comparison, crate::Detail::Full);
         for table in tables.into_iter().chain(gates).chain(figures.flatten()) {
             for cell in
                 table.rows.iter().flatten().map(|cell| &cell.text).filter(|cell| !cell.is_empty())
