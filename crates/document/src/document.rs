@@ -296,7 +296,7 @@ impl Block {
     pub fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
         Self::Judgement(Judgement {
             verdict,
-            marks: caveats.iter().map(SeverityMark::of_caveat).collect(),
+            marks: caveats.iter().map(SeverityMark::from_caveat).collect(),
         })
     }
 
@@ -416,7 +416,7 @@ pub struct SeverityMark {
 
 impl SeverityMark {
     /// The message of a caveat, and what to do about it.
-    fn of_caveat(caveat: &Caveat) -> Self {
+    fn from_caveat(caveat: &Caveat) -> Self {
         let Caveat { severity, message, advice, .. } = caveat;
         let advice = advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
         let text = format!("{message}{advice}");
@@ -505,7 +505,7 @@ impl Table {
     }
 
     /// A row for each of these; its columns follow, each with what stands in it.
-    pub fn of<T>(
+    pub fn from_subjects<T>(
         title: impl Into<String>,
         caption: impl Into<String>,
         subjects: impl IntoIterator<Item = T>,

@@ -41,7 +41,7 @@ fn document(audit: &Audit) -> Document {
 /// Every check with what the result says: the same rows on the page of an audit, of a run and of a sweep.
 pub(crate) fn checks(audit: &Audit) -> Table {
     let (text, markdown, html) = (Formats::TEXT, Formats::MARKDOWN, Formats::HTML);
-    let table = Table::of("", "What a result must tell", &audit.items)
+    let table = Table::from_subjects("", "What a result must tell", &audit.items)
         .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| mark(item))
         .with(Column::left("check", 24).on(text), |item| item.title.clone())
         .with(Column::left("check", 0).on(markdown), |item| {

@@ -26,7 +26,7 @@ use goodput_document::render::text::WIDTH;
 use goodput_document::{
     Answer, Block, Cut, Detail, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
 };
-use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, UNITS, VALUES};
+use tables::{BARE, BETTER, CHANGE, LESS_SURE, NEXT_TO_TEST, SHORT, SURE, UNITS, VALUES};
 
 /// The noise floor of a rig in a sentence, by the figures that are usually tested.
 pub fn compare_floor(floor: &Floor) -> String {
@@ -72,7 +72,7 @@ fn document(view: CompareView<'_>) -> Document {
     sections.push(Section::new("gates", "Gates").with_some(Formats::WIDE, gates()));
     sections.push(differences(comparison));
     sections.push(Section::bare().with_some(Formats::TEXT.and_short(), gates()));
-    let blocks = Html::of(|html| browser::blocks::write(html, comparison));
+    let blocks = Html::from_fn(|html| browser::blocks::write(html, comparison));
     sections.push(
         Section::new("blocks", "Block by block").with_on(Formats::HTML, Block::Widget(blocks)),
     );
@@ -191,7 +191,7 @@ fn folded(title: &str, blocks: Vec<Block>) -> Option<Block> {
 /// What changed and how sure that is, in as few tables as there is room for.
 fn surely_changed(title: &str) -> Vec<Vec<Cut>> {
     let sure = || Cut::new("How sure", &LESS_SURE);
-    let units = || Cut::new("In units, and the change by ranks", &BESIDE);
+    let units = || Cut::new("In units, and the change by ranks", &NEXT_TO_TEST);
     vec![
         vec![Cut::new(title, &CHANGE), Cut::new("How sure", &SURE)],
         vec![Cut::new(title, &SHORT), sure(), units()],

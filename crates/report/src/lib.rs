@@ -32,7 +32,7 @@ pub use compare::{
     compare_text,
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
-pub use goodput_document::{Detail, coloured};
+pub use goodput_document::{Detail, colored};
 pub use goodput_model::plain;
 pub use preview::{Histogram, Preview, ServedView, WorkloadView, workload_text};
 pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};

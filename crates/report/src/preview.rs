@@ -121,7 +121,7 @@ const LOGARITHMIC: f64 = 20.0;
 
 impl Histogram {
     /// Of these values; none of no values.
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub fn from_values(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn every_value_is_in_one_bin() {
-        let histogram = Histogram::of((1..=1000).map(f64::from).collect()).unwrap();
+        let histogram = Histogram::from_values((1..=1000).map(f64::from).collect()).unwrap();
         assert_eq!((histogram.n, histogram.min, histogram.max), (1000, 1.0, 1000.0));
         assert_eq!((histogram.p50, histogram.p90, histogram.p99), (500.0, 900.0, 990.0));
         assert_eq!(histogram.bins.iter().map(|(.., n)| n).sum::<u64>(), 1000);
@@ -335,12 +335,12 @@ mod tests {
 
     #[test]
     fn narrow_values_are_shown_in_even_steps() {
-        let histogram = Histogram::of((0..100).map(f64::from).collect()).unwrap();
+        let histogram = Histogram::from_values((0..100).map(f64::from).collect()).unwrap();
         assert_eq!(histogram.bins.len(), 10);
         assert_eq!(histogram.bins.iter().map(|(.., n)| *n).max(), Some(10));
-        let single = Histogram::of(vec![7.0; 5]).unwrap();
+        let single = Histogram::from_values(vec![7.0; 5]).unwrap();
         assert_eq!(single.bins, [(7.0, 7.0, 5)]);
-        assert_eq!(Histogram::of(vec![f64::NAN]), None);
+        assert_eq!(Histogram::from_values(vec![f64::NAN]), None);
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         let view = WorkloadView {
             name: long.clone(),
             served: Some(served),
-            gaps_s: Histogram::of(vec![-123_456.789, 123_456.789]),
+            gaps_s: Histogram::from_values(vec![-123_456.789, 123_456.789]),
             previews: vec![Preview {
                 class: long,
                 input_tokens: 1,

@@ -154,6 +154,14 @@ fn ends(found: &Headline, times: f64) -> String {
     })
 }
 
+/// The least and the most, where they differ.
+fn from_to(found: &Headline) -> String {
+    if found.min == found.max {
+        return String::new();
+    }
+    format!(", from {} to {}", signed(found.min), signed(found.max))
+}
+
 /// Few runs that spread by much have intervals that reach below zero.
 fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
@@ -172,7 +180,7 @@ fn over_runs(repeats: &Repeats) -> Table {
         }
     };
     let caption = "Over runs: the run is the unit, intervals by Student's t";
-    Table::of("Over runs", caption, rows)
+    Table::from_subjects("Over runs", caption, rows)
         .left("over runs", 14, |(label, ..)| *label)
         .right("mean", 9, value(|found| found.mean))
         .right("95 % low", 9, known(|found| found.low))
@@ -194,7 +202,7 @@ fn spread(repeats: &Repeats) -> Section {
         Some((label, [found.sd?, found.within_sd?, found.ratio?], found.differs))
     });
     let caption = "How far runs lie apart, and how far their own intervals let them";
-    let table = Table::of("Between and within", caption, rows)
+    let table = Table::from_subjects("Between and within", caption, rows)
         .left("", 14, |(label, ..)| *label)
         .right("SD between", 13, |(_, [sd, ..], _)| cell(*sd))
         .right("SD within", 13, |(_, [_, own, _], _)| cell(*own))
@@ -228,7 +236,7 @@ fn each(repeats: &Repeats) -> Table {
         move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell(*value))
     };
     let caption = "Each has a page of its own in its folder; latencies in ms";
-    Table::of("Each run", caption, &repeats.runs)
+    Table::from_subjects("Each run", caption, &repeats.runs)
         .left("run", 14, |run| format!("repeat-{}", run.number))
         .right("seed", 7, |run| run.seed.to_string())
         .right("window", 9, |run| format!("{:.1} s", run.window_s))
@@ -322,13 +330,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
         let label = label(name);
         Some(
             Chart::new(file, format!("{label}, run by run"))
-                .says(format!(
-                    "Mean {}{}, from {} to {}.",
-                    signed(found.mean),
-                    ends(found, 1.0),
-                    signed(found.min),
-                    signed(found.max)
-                ))
+                .says(format!("Mean {}{}{}.", signed(found.mean), ends(found, 1.0), from_to(found)))
                 .over(Axis::between("run"), label)
                 .series([
                     Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),

@@ -138,7 +138,7 @@ fn beginning(summary: &Summary) -> Section {
         None => facts::throughput(summary),
     };
     let void = if is_void(summary) { "These numbers are void: " } else { "" };
-    let figures = Html::of(|html| cards(html, &answer::figures(summary)));
+    let figures = Html::from_fn(|html| cards(html, &answer::figures(summary)));
     Section::bare()
         .with_on(MARKDOWN, Block::Strong(format!("{void}{answer}")))
         .with_some(HTML, (!is_void(summary)).then_some(Block::Widget(figures)))
@@ -187,7 +187,7 @@ fn errors(summary: &Summary) -> Section {
         count(requests.scheduled),
         percent(requests.failed as f64 / requests.scheduled.max(1) as f64)
     );
-    let table = Table::of("Errors", "By class and stage", &requests.error_details)
+    let table = Table::from_subjects("Errors", "By class and stage", &requests.error_details)
         .left("class", 0, |detail| detail.class.clone())
         .left("stage", 0, |detail| detail.stage.clone())
         .left("requests", 0, |detail| count(detail.count))
@@ -208,7 +208,7 @@ fn explore(view: &RunView<'_>) -> Option<Block> {
     let (label, grid) = (summary.run.target.clone(), &view.details.slo_grid);
     let points = [LoadGrid { level: 0.0, label, grid }];
     let inside =
-        Html::of(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
+        Html::from_fn(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
     (!inside.is_empty()).then_some(Block::Widget(inside))
 }
 

@@ -31,7 +31,7 @@ use goodput_stats::about;
 use crate::view::SweepView;
 use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
 use goodput_document::TextPlot;
-use goodput_document::number::{amount, duration};
+use goodput_document::number::{amount, duration, plural};
 use goodput_document::render;
 use goodput_document::{Answer, Block, Detail, Document, Fact, Formats, Section, Suites};
 
@@ -51,7 +51,7 @@ pub fn sweep_html(view: &SweepView<'_>) -> String {
 }
 
 /// A test case for the answer, for the long run at it, and for each point. A sweep goes on until a
-/// load is too much: a point above the confirmed load that misses the SLO is what it looked for, and
+/// load is over the limit: a point above the confirmed load that misses the SLO is what it looked for, and
 /// no failure.
 pub fn sweep_junit(summary: &SweepSummary) -> String {
     render::junit::page(&document(summary, None))
@@ -194,7 +194,7 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
     if !on_curve(&summary.points).is_empty() {
         let no_gpus = summary.sweep.gpus.is_none_or(|gpus| gpus == 0);
         let marks = Fact::new("*", format!("{}; ms", front()));
-        let gpus = Fact::new("server", "nobody said how many GPUs are behind the target");
+        let gpus = Fact::new("server", "GPU count not given (--gpus N)");
         let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
         throughput.blocks.push(drawn(throughput::charts(summary)));
         throughput = throughput
@@ -276,7 +276,7 @@ pub(crate) fn swept(summary: &SweepSummary) -> String {
         Axis::Rate => "open-loop rates",
         Axis::Concurrency => "users of a closed loop",
     };
-    format!("{} points over {what}", on_curve(&summary.points).len())
+    format!("{} over {what}", plural(on_curve(&summary.points).len() as u64, "point"))
 }
 
 /// How it ended; nothing of one that is complete.
@@ -285,7 +285,7 @@ pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
         SweepState::Complete => return None,
         SweepState::Interrupted => "stopped by the user",
         SweepState::TargetLost => "ended because the target went away and did not come back",
-        SweepState::NoGoodAnswer => "ended because the target answered, but no request ended well",
+        SweepState::NoGoodAnswer => "ended because the target answered, but no request completed",
         SweepState::Unfinished => "still running, or killed",
     };
     Some(format!("{state}: this is what was measured so far; --resume goes on"))
@@ -296,7 +296,7 @@ pub(crate) fn took(summary: &SweepSummary) -> String {
     let took = duration(summary.sweep.took_s);
     match &summary.sweep.estimated {
         Some(said) if (summary.sweep.took_s / said.seconds).is_finite() => format!(
-            "{took}; said before: {} ({:+.0} %)",
+            "{took}; estimated before: {} ({:+.0} %)",
             about(said.seconds),
             (summary.sweep.took_s / said.seconds - 1.0) * 100.0
         ),

@@ -239,7 +239,7 @@ fn no_room(all: &[Configuration]) -> Vec<Fact> {
 
 /// A row for each configuration: its number, on a terminal, and its name, which leads to its page.
 fn rows<'a>(caption: &str, all: &'a [Configuration]) -> Rows<(usize, &'a Configuration)> {
-    Table::of("Configurations", caption, all.iter().enumerate())
+    Table::from_subjects("Configurations", caption, all.iter().enumerate())
         .with(Column::right("", 2).on(Formats::TEXT), |(place, _)| (place + 1).to_string())
         .with(Column::left("configuration", NAME).gap(1), |(_, one)| {
             let folder = one.sweep.is_some().then_some(one.folder.as_str());
@@ -353,7 +353,7 @@ fn fixed(all: &[Configuration]) -> Table {
             },
             |(_, one), (latency, percent)| {
                 given(one).map_or_else(nothing, |point| {
-                    let spread = latency.of(&point.point.figures);
+                    let spread = latency.spread(&point.point.figures);
                     marked(if *percent == "p50" { spread.p50 } else { spread.p99 }).into()
                 })
             },

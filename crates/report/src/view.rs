@@ -5,7 +5,7 @@ use goodput_stats::{Audit, Details, Summary};
 
 use goodput_document::svg::{Chart, standalone};
 
-/// What it takes to measure the same again, beside the numbers. All of it may be foreign text.
+/// What it takes to measure the same again, next to the numbers. All of it may be foreign text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circumstances {
     /// What kind of machine sent, versions, addresses: names and values.

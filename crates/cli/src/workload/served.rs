@@ -39,7 +39,7 @@ pub(super) fn view(materials: &Materials) -> Option<ServedView> {
         models,
         statuses,
         ends,
-        ttft_ms: Histogram::of(ttft),
+        ttft_ms: Histogram::from_values(ttft),
         cache_hit_rate: (input > 0).then(|| cached as f64 / input as f64),
     })
 }

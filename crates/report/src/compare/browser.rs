@@ -13,7 +13,7 @@ use goodput_campaign::compare::Comparison;
 use crate::view::{Circumstances, Picture, pictures};
 use goodput_document::svg::Chart;
 
-/// A comparison, and what lies beside it.
+/// A comparison, and what lies next to it.
 #[derive(Debug, Clone, Copy)]
 pub struct CompareView<'a> {
     /// Its numbers.

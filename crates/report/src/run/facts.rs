@@ -59,7 +59,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
 fn requests(summary: &Summary) -> String {
     let requests = &summary.requests;
     let mut sample = format!(
-        "{} due, {} ok, {} failed",
+        "{} scheduled, {} completed, {} failed",
         count(requests.scheduled),
         count(requests.ok),
         count(requests.failed)
@@ -99,14 +99,14 @@ fn load(summary: &Summary) -> String {
             match (&load.shape, &summary.replay) {
                 (Some(shape), _) => format!(
                     "{kind}, {arrivals} arrivals over {shape}, {offered} {unit} offered on average; \
-                     {due} req/s due, {sent} sent"
+                     {due} req/s scheduled, {sent} sent"
                 ),
                 (_, Some(_)) => {
-                    format!("{kind}, the instants of a trace; {due} req/s due, {sent} sent")
+                    format!("{kind}, the instants of a trace; {due} req/s scheduled, {sent} sent")
                 }
-                _ if load.offered_rps.is_none() => format!("{kind}, all due at once"),
+                _ if load.offered_rps.is_none() => format!("{kind}, all scheduled at once"),
                 _ => format!(
-                    "{kind}, {arrivals} arrivals, {offered} {unit} offered; {due} {}due, {sent} sent{cv}",
+                    "{kind}, {arrivals} arrivals, {offered} {unit} offered; {due} {}scheduled, {sent} sent{cv}",
                     if summary.sessions.is_some() { "req/s " } else { "" }
                 ),
             }
@@ -181,7 +181,7 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 fn steadiness(summary: &Summary) -> Option<String> {
     let Steadiness { state, trend, cut, .. } = summary.steadiness.as_ref()?;
     let drift = trend.as_ref().map_or(String::new(), |trend| {
-        format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
+        format!("; {} {:+.1} % from beginning to end", trend.metric, trend.drift_share * 100.0)
     });
     Some(match state {
         Steady::Steady => {

@@ -80,7 +80,7 @@ pub(super) fn in_short(summary: &Summary) -> Block {
         all.iter().copied().filter(|of| FIRST.contains(&of.as_str())).collect();
     let few = || all.iter().copied().take(FIRST.len()).collect();
     let percents = if first.is_empty() { few() } else { first };
-    let table = Table::of("", "", shown)
+    let table = Table::from_subjects("", "", shown)
         .left("ms", LABEL, |row| row.label.clone())
         .right("n", 9, |row| count(row.metric.n))
         .each(
@@ -108,8 +108,8 @@ fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {
 fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
     let legend = summary.client.canary.map(|canary| {
         let text = format!(
-            "this client's own error during the run: p99 over {} answers of a server of known timing \
-             inside the process, asked by the same code beside the load",
+            "the instrument error during the run: p99 over {} answers of a server of known timing \
+             inside the process, measured by the same code during the load",
             count(canary.n)
         );
         Fact::new("±", text).on(Formats::LONG)
@@ -121,8 +121,8 @@ fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
 
 /// The table for a page that has room for an interval next to its figure.
 fn wide(percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
-    let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
-    Table::of("Latency", caption, shown)
+    let caption = "Milliseconds from the scheduled instant; below each figure its 95 % interval";
+    Table::from_subjects("Latency", caption, shown)
         .left("ms", 0, |row| row.full_label())
         .right("n", 0, |LatencyRow { metric, .. }| {
             let beyond = Some(metric.censored).filter(|n| *n > 0);

@@ -4,15 +4,14 @@ use goodput_document::{Block, Fact, Formats, Section};
 use goodput_stats::Summary;
 
 use super::{error, facts, latency, slo};
-use goodput_document::number::count;
+use goodput_document::number::{count, plural};
 
 /// What was asked of what, and how many requests failed.
 pub(super) fn headline(summary: &Summary) -> String {
     let (run, requests) = (&summary.run, &summary.requests);
-    let plural = if requests.scheduled == 1 { "" } else { "s" };
     format!(
-        "{} request{plural}, {} failed · {} · {} · {}",
-        count(requests.scheduled),
+        "{}, {} failed · {} · {} · {}",
+        plural(requests.scheduled, "request"),
         count(requests.failed),
         run.target,
         run.model,

@@ -49,26 +49,18 @@ fn pages() -> Vec<(&'static str, String)> {
         ("calibration", crate::calibration(&calibrated())),
         ("column", column()),
     ];
-    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, crate::Detail::Full))));
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, Detail::Full))));
     all.extend(
-        repeated()
-            .iter()
-            .map(|(name, found)| (*name, crate::repeats_text(found, crate::Detail::Full))),
+        repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found, Detail::Full))),
     );
     all.extend(
-        swept_ones()
-            .iter()
-            .map(|(name, found)| (*name, crate::sweep_text(found, crate::Detail::Full))),
+        swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found, Detail::Full))),
     );
     all.extend(
-        configured()
-            .iter()
-            .map(|(name, found)| (*name, crate::sweeps_text(found, crate::Detail::Full))),
+        configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found, Detail::Full))),
     );
     all.extend(
-        comparisons()
-            .iter()
-            .map(|(name, found)| (*name, crate::compare_text(found, crate::Detail::Full))),
+        comparisons().iter().map(|(name, found)| (*name, crate::compare_text(found, Detail::Full))),
     );
     all
 }
@@ -299,7 +291,7 @@ fn workload() -> String {
     crate::workload_text(&WorkloadView {
         name: "chat".to_owned(),
         notes: vec!["3 entries left out".to_owned()],
-        input_tokens: Histogram::of((1..=1000).map(f64::from).collect()),
+        input_tokens: Histogram::from_values((1..=1000).map(f64::from).collect()),
         previews: vec![Preview {
             class: "chat".to_owned(),
             input_tokens: 12,
@@ -433,12 +425,12 @@ fn a_run_with_many_terms_errors_and_caveats_stays_short() {
     assert!(page.lines().all(|line| line.width() <= WIDTH), "{page}");
 }
 
-/// Colours are added to a page, and nothing of it is lost or moved.
+/// Colors are added to a page, and nothing of it is lost or moved.
 #[test]
-fn colours_do_not_change_a_page() {
+fn colors_do_not_change_a_page() {
     let mut painted = 0;
     for (name, page) in pages().into_iter().chain(short_pages()) {
-        let shown = goodput_document::coloured(&page);
+        let shown = goodput_document::colored(&page);
         let mut bare = shown.clone();
         for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
             bare = bare.replace(code, "");

@@ -79,7 +79,7 @@ fn every_kind_of_answer() {
     assert_eq!(answer(&nothing), expected);
 }
 
-/// A figure that a side lacks is no good news: it is said first, with the side.
+/// A figure that a side lacks is bad news: it is said first, with the side.
 #[test]
 fn what_a_side_lacks_is_said() {
     use Outcome::{Better, Equivalent, NoVerdict, Worse};
@@ -117,14 +117,14 @@ fn what_a_side_lacks_is_said() {
     only.findings = vec![only.findings[1].clone()];
     let expected = "Answer no verdict on B, for want of p99 TTFT (B has it in 3 of 8 runs)";
     assert_eq!(answer(&only), expected);
-    // Of saved runs too: it is not chance that nobody knows.
+    // Of saved runs too: chance is known there.
     (only.is_paired, only.floor) = (false, None);
     assert_eq!(answer(&only), expected);
     // A void run of a block takes the whole block.
     only.is_paired = true;
     only.runs[14].verdict = Verdict::Void;
     assert!(answer(&only).ends_with("(B has it in 3 of 7 runs)"), "{}", answer(&only));
-    // Without a pair there are no values.
+    // Without a pair values are missing.
     let page = compare_text(&only, crate::Detail::Full);
     has(&page, "p99 TTFT, ms  –  –       –  no verdict\n");
     assert_eq!(compare_step(&only, 0.0), "block 8 of at most 16");

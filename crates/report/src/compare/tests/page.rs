@@ -68,8 +68,8 @@ a name: better by the findings above; same: within the margin; tie, ?: cannot be
 told; in these runs: described, not tested, the second side against the first
 
 Differs     nothing was found that should be the same and is not
-Requests    3,840 sent to every side, the same to the byte, due at the same
-            instants; SHA-256
+Requests    3,840 sent to every side, the same to the byte, scheduled at the
+            same instants; SHA-256
             5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f
 Noise       two runs of one server differ by chance with an SD of attainment
             0.4 points, p50 TPOT 1.2 % (8 blocks of 30 s on
@@ -108,7 +108,7 @@ fn what_is_described_has_no_winner() {
 /// A word that its interval does not say is explained.
 #[test]
 fn a_word_by_a_step_is_explained() {
-    let remark = "better or WORSE beside an interval that holds zero";
+    let remark = "better or WORSE next to an interval that holds zero";
     assert!(!compare_text(&two(), crate::Detail::Full).contains(remark));
     let stepped = changed(|c| c.findings[2].low = Some(-0.001));
     has(&compare_text(&stepped, crate::Detail::Full), remark);
@@ -124,7 +124,7 @@ fn several_sides_are_ranked() {
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  C\n");
     // This one was not tested between all of them.
     has(&page, "p50 TTFT, ms             100.0   100.5    90.00  not tested\n");
-    // One that cannot be compared has no place, and may be the best: nobody is named.
+    // One that cannot be compared has no place, and may be the best: no side is named.
     let mut other = three();
     other.ranking.retain(|rank| rank.side != 2);
     let spoils = ["tpot_p50", "output_tokens_per_s"].map(str::to_owned).to_vec();
@@ -154,7 +154,7 @@ fn several_sides_are_ranked() {
         &compare_text(&tied, crate::Detail::Full),
         "p50 TPOT, ms             20.00   20.10    18.00  same\n",
     );
-    // C is known to be better than A, and nobody knows about B.
+    // C is known to be better than A, and nothing is known about B.
     let mut partly = three();
     let b = partly.ranking.iter_mut().find(|rank| rank.side == 1).unwrap();
     (b.rank, b.behind) = (1, Vec::new());
@@ -255,9 +255,9 @@ fn what_differs_is_said_by_severity() {
 #[test]
 fn saved_runs_say_what_they_can() {
     let page = compare_text(&saved(), crate::Detail::Full);
-    has(&page, "Answer      no verdict on B: nobody knows how much such runs differ by chance.");
-    has(&page, "Runs        saved runs, which nobody interleaved");
-    has(&page, "Requests    not proven to be the same: there are no hashes of what was sent\n");
+    has(&page, "Answer      no verdict on B: how much such runs differ by chance is not known.");
+    has(&page, "Runs        saved runs, not interleaved");
+    has(&page, "Requests    not proven to be the same: hashes of what was sent are missing\n");
     has(&page, "Noise       not known: `goodput compare TARGET --aa` measures it");
     assert!(!page.contains("How sure") && !page.contains("Blocks"), "{page}");
     let mut known = saved();
@@ -276,7 +276,7 @@ fn a_target_against_itself() {
         answer(&aa),
         "Answer the target against itself: no difference was found, as it should be; 8 blocks"
     );
-    // What cannot be told is no difference, and no proof that there is none.
+    // What cannot be told is neither a difference nor a proof that there is none.
     let open = changed(|c| {
         c.design.same_target = true;
         c.findings = vec![finding("ttft_p99", (100.0, 102.0), 0.04, Outcome::Inconclusive)];
@@ -320,7 +320,7 @@ fn what_was_sent() {
         "the same to the byte but for the model's name, each sent when the one before it";
     assert!(closed.contains(expected), "{closed}");
     let late = said(|proof| proof.same_instant = Some(10));
-    assert!(late.contains(", only 10 of them due at the same instants"), "{late}");
+    assert!(late.contains(", only 10 of them scheduled at the same instants"), "{late}");
     let none = said(|proof| proof.compared = 0);
     assert!(none.contains("no request was sent to every side"), "{none}");
 }

@@ -16,7 +16,7 @@ fn all_pages_say_what_live_traffic_showed() {
     let html = compare_html(&found);
     let facts = [
         "20,000 requests; 1,000 chosen (5.0 % asked for), 990 sent to the candidate",
-        "480, of which 470 ended well on both sides",
+        "480, of which 470 completed on both sides",
         "TTFT 70.0 % (65.0 % to 75.0 %), E2E 60.0 %",
         "TTFT ×1.100 (1.090 to 1.110)",
         "54.30 and 55.00 tokens an answer; ×1.013",

@@ -96,11 +96,11 @@ fn what_is_not_known_has_no_section() {
         }
         value["requests"]["error_details"] = json!([]);
     });
-    let nobody = Audit { items: Vec::new(), ..audit() };
+    let empty = Audit { items: Vec::new(), ..audit() };
     let view = RunView {
         summary: &bare,
         details: &Details::default(),
-        audit: &nobody,
+        audit: &empty,
         circumstances: &Circumstances::default(),
     };
     let page = run_html(&view);
