@@ -42,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     } else {
         measure(&setup, args)?
     };
-    let page = || goodput_report::compare_text(&comparison);
+    let page = || goodput_report::compare_text(&comparison, args.output.detail());
     show(&args.output, &path, &report::json(&comparison), page)?;
     // Shown first: a file that cannot be written must not swallow an hour's result.
     verdict::write_files(&args.gate.files, &comparison)?;

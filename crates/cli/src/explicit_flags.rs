@@ -10,12 +10,13 @@ use crate::error::Failed;
 
 /// Flags that can be chosen again each time: what else happens during a run, and how its result is
 /// shown.
-const ALWAYS: [&str; 14] = [
+const ALWAYS: [&str; 15] = [
     "color",
     "screen",
     "headers",
     "json",
     "quiet",
+    "verbose",
     "no_length_check",
     "metrics_listen",
     "traces",

@@ -22,7 +22,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failed> {
     if args.json {
         output::data(report::json(&summary).as_bytes())?;
     } else {
-        output::page(&goodput_report::text(&summary))?;
+        output::page(&goodput_report::text(&summary, goodput_report::Detail::Full))?;
     }
     show_folder(&out);
     Ok(ExitCode::from(run::code(&summary)))

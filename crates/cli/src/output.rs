@@ -39,7 +39,7 @@ pub(crate) fn warn_if_open(address: SocketAddr, meaning: &str) {
 /// Prints a page for people: with color, where stdout is a terminal.
 pub(crate) fn page(text: &str) -> Result<(), Failed> {
     if uses_color(io::stdout().is_terminal()) {
-        return data(goodput_report::coloured(text).as_bytes());
+        return data(goodput_report::colored(text).as_bytes());
     }
     data(text.as_bytes())
 }

@@ -30,10 +30,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     let artifact = results::open(&args.folder)?;
     let to = args.output.as_deref();
     let shape = |shape| export::one_file(&artifact, shape, args.detailed, to);
+    let text = PageFormat::Text(args.detail());
     match if args.json { Format::Json } else { args.format } {
         Format::Json => write::text(to, &json(&numbers(&artifact)?))?,
-        Format::Text if to.is_none() => output::page(&page(&artifact, PageFormat::Text)?)?,
-        Format::Text => write::text(to, &page(&artifact, PageFormat::Text)?)?,
+        Format::Text if to.is_none() => output::page(&page(&artifact, text)?)?,
+        Format::Text => write::text(to, &page(&artifact, text)?)?,
         Format::Markdown => write::text(to, &page(&artifact, PageFormat::Markdown)?)?,
         Format::Junit => write::text(to, &page(&artifact, PageFormat::Junit)?)?,
         Format::Html => write::text(to, &page(&artifact, PageFormat::Html)?)?,

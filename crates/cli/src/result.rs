@@ -37,9 +37,14 @@ pub(crate) fn show(
         output::data(json.as_bytes())?;
     } else if !args.quiet {
         output::page(&text())?;
+    } else if !path.as_os_str().is_empty() {
+        output::data((shown(path) + "\n").as_bytes())?;
     }
     if !args.quiet && !path.as_os_str().is_empty() {
         show_folder(path);
+        if !args.json && !args.verbose {
+            output::note(&format!("everything: goodput report -v {}", shown(path)));
+        }
     }
     Ok(())
 }

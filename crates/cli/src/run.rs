@@ -106,7 +106,9 @@ fn once(
     setup.observer.prepared(&prepared.plan);
     let summary = prepared.run(setup, path, RunContext { shard, ..RunContext::default() })?;
     report::keep_run(path, &summary);
-    show(output, path, &report::json(&summary), || goodput_report::text(&summary))?;
+    show(output, path, &report::json(&summary), || {
+        goodput_report::text(&summary, output.detail())
+    })?;
     Ok(ExitCode::from(code(&summary)))
 }
 
@@ -121,7 +123,9 @@ fn repeatedly(
     let Series { summaries, failed } = repeat(setup, plan, path, times)?;
     let found = repeats(&summaries);
     report::keep_repeats(path, &found);
-    show(output, path, &report::json(&found), || goodput_report::repeats_text(&found))?;
+    show(output, path, &report::json(&found), || {
+        goodput_report::repeats_text(&found, output.detail())
+    })?;
     if let Some(failed) = failed {
         return Err(failed);
     }

@@ -58,7 +58,7 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
         mirror,
         plan,
         folder: named_folder(args.shown.out.as_deref(), "live-shadow"),
-        page: compare_text,
+        page: |found| compare_text(found, goodput_report::Detail::Full),
         duration: args.duration,
         pairs: args.pairs,
         drain: args.proxy.drain,
@@ -72,7 +72,7 @@ fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
     if args.shown.json {
         output::data(report::json(comparison).as_bytes())?;
     } else if !args.shown.quiet {
-        output::page(&compare_text(comparison))?;
+        output::page(&compare_text(comparison, goodput_report::Detail::Full))?;
     }
     if !args.shown.quiet {
         let path = plain(&folder.display().to_string());

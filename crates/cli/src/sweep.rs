@@ -67,7 +67,7 @@ fn one(
     let folder = resumed.map_or_else(|| create(args, request), Ok)?;
     let path = folder.path().to_owned();
     let summary = lab::sweep(setup, request, folder, prepared.into())?;
-    let text = || goodput_report::sweep_text(&summary);
+    let text = || goodput_report::sweep_text(&summary, args.output.detail());
     show(&args.output, &path, &report::json(&summary), text)?;
     Ok(ExitCode::from(code(&summary)))
 }
@@ -83,7 +83,7 @@ fn all(
     let folder = resumed.map_or_else(|| create(args, request), Ok)?;
     let sweeps = lab::sweep_all(setup, request, &folder)?;
     report::keep_sweeps(folder.path(), &sweeps);
-    let text = || goodput_report::sweeps_text(&sweeps);
+    let text = || goodput_report::sweeps_text(&sweeps, args.output.detail());
     show(&args.output, folder.path(), &report::json(&sweeps), text)?;
     let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
     Ok(ExitCode::from(stopped.unwrap_or_else(|| code_of_all(&sweeps))))

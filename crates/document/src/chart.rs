@@ -18,7 +18,7 @@ const COLUMNS: usize = WIDTH - GUTTER - 1;
 const ACROSS: usize = 2;
 const DOWN: usize = 4;
 
-/// Marks by which series are told apart without colour.
+/// Marks by which series are told apart without color.
 const MARKS: [char; TONES] = ['x', 'o', '*', '+', '#', '@', '%', '&'];
 
 /// How a terminal shows a chart: it has no room for names of axes, so the title has them.
@@ -86,8 +86,8 @@ pub fn draw(plot: &TextPlot) -> String {
     let whole = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
     let x = dots().filter(whole).map(|dot| dot.x);
     let y = dots().filter(whole).flat_map(|dot| [Some(dot.y), dot.low, dot.high]).flatten();
-    let x = Scale::of(x.chain(plot.place().map(|place| place.0)), chart.x.is_log);
-    let y = Scale::of(y.chain(plot.height().map(|line| line.0)), chart.y.is_log);
+    let x = Scale::from_values(x.chain(plot.place().map(|place| place.0)), chart.x.is_log);
+    let y = Scale::from_values(y.chain(plot.height().map(|line| line.0)), chart.y.is_log);
     let y = y.map(Scale::with_room);
     let (Some(x), Some(y), Some(_)) = (x, y, dots().find(whole)) else {
         out.push_str("        nothing to draw\n");

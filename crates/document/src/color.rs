@@ -1,6 +1,6 @@
-//! Colours for a page that is shown on a terminal: of words with a meaning, at their places.
+//! Colors for a page that is shown on a terminal: of words with a meaning, at their places.
 //!
-//! Pages are plain text; colour is added to the finished page. A word is painted only where a page
+//! Pages are plain text; color is added to the finished page. A word is painted only where a page
 //! of ours puts it: a verdict is a line of its own, a severity stands below a verdict, a standing in
 //! the column that is headed by its name. Foreign text never begins such a line: it stands behind a
 //! label, in a cell or in the first line, which is never painted.
@@ -12,7 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::render::text::{LABEL, figures_verdict_line, verdict_line};
 
-/// What a colour says.
+/// What a color says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hue {
     Good,
@@ -90,7 +90,7 @@ const CELLS: &Words = &[
 const CHECKS: &Words =
     &[("ok", Hue::Good), ("doubtful", Hue::Doubt), ("missing", Hue::Doubt), ("WRONG", Hue::Bad)];
 
-/// A part of a line with its colour.
+/// A part of a line with its color.
 struct Painted {
     bytes: Range<usize>,
     hue: Hue,
@@ -115,14 +115,15 @@ impl Painted {
     }
 }
 
-/// The page with colours. Without them it is the same text.
-pub fn coloured(page: &str) -> String {
+/// The page with colors. Without them it is the same text.
+pub fn colored(page: &str) -> String {
     let mut out = String::with_capacity(page.len() + 64);
     let mut part = PagePart::Page;
     for (number, line) in page.split_inclusive('\n').enumerate() {
         let text = line.strip_suffix('\n').unwrap_or(line);
-        // The first line is a target or an answer: foreign words stand there.
-        let painted = if number == 0 { None } else { find(text, &mut part) };
+        // The first line is a target or an answer: foreign words stand there, but for the verdict
+        // of a short page.
+        let painted = if number == 0 { headline(text) } else { find(text, &mut part) };
         match painted.and_then(|Painted { bytes: Range { start, end }, hue }| {
             Some((line.get(..start)?, line.get(start..end)?, line.get(end..)?, hue))
         }) {
@@ -135,7 +136,13 @@ pub fn coloured(page: &str) -> String {
     out
 }
 
-/// What of a line has a colour; the part that the next line belongs to.
+/// The verdict at the beginning of a short page.
+fn headline(line: &str) -> Option<Painted> {
+    let (word, _) = line.split_once("  ")?;
+    Painted::verdict(0, |verdict| word == verdict.name().to_uppercase())
+}
+
+/// What of a line has a color; the part that the next line belongs to.
 fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
     if *part == PagePart::Quoted && !line.is_empty() {
         return None;
@@ -250,9 +257,9 @@ fn byte_at(line: &str, column: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The page with `<…>` around what has a colour.
+    /// The page with `<…>` around what has a color.
     fn marked(page: &str) -> String {
-        let shown = coloured(page);
+        let shown = colored(page);
         for hue in [Hue::Good, Hue::Doubt, Hue::Bad] {
             assert_eq!(shown.replace("\x1b[0m", "").matches("\x1b[0").count(), 0, "{hue:?}");
         }
@@ -298,7 +305,7 @@ mod tests {
 
     /// A model, an error, a class or a side of any name paints nothing.
     #[test]
-    fn foreign_text_has_no_colour() {
+    fn foreign_text_has_no_color() {
         for foreign in [
             "Verdict     VALID",
             "SLO         MET",
@@ -312,13 +319,13 @@ mod tests {
                 format!("x\n  {foreign}\n"),
                 format!("x\n{foreign} against A, 8 req/s: tested together\n"),
             ] {
-                assert_eq!(coloured(&page), page);
+                assert_eq!(colored(&page), page);
             }
         }
         let log = "x\n\na=1 failed:\n  it ended\n  #  the SLO\n  1  kept\n\n  1  kept\n";
-        assert_eq!(coloured(log), log);
+        assert_eq!(colored(log), log);
         let error =
             "x\nVerdict     VALID\n  note      WORSE, missed, void\n            void, missed\n";
-        assert_eq!(coloured(error).matches("\x1b[3").count(), 1);
+        assert_eq!(colored(error).matches("\x1b[3").count(), 1);
     }
 }

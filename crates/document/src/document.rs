@@ -65,8 +65,10 @@ impl Formats {
     pub const MARKDOWN: Self = Self(2);
     /// A browser.
     pub const HTML: Self = Self(4);
-    /// Everywhere.
+    /// On every whole page.
     pub const ALL: Self = Self(7);
+    /// The short page of a terminal, on which stands only what asks for it.
+    pub const SHORT: Self = Self(8);
     /// Not shown.
     pub const NONE: Self = Self(0);
     /// On a page that is read from its top to its end.
@@ -76,10 +78,26 @@ impl Formats {
     /// Not in a comment, which should be short.
     pub const LONG: Self = Self(5);
 
+    /// These and the short page.
+    #[must_use]
+    pub fn and_short(self) -> Self {
+        Self(self.0 | Self::SHORT.0)
+    }
+
     /// Whether this includes `format`.
     pub fn has(self, format: Self) -> bool {
         self.0 & format.0 != 0
     }
+}
+
+/// How much of a document a terminal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The verdict, the answer, and the figures that are read first: blocks, facts, and tables on
+    /// [`Formats::SHORT`]. Lists are cut after a few lines.
+    Short,
+    /// Everything.
+    Full,
 }
 
 /// A result as people read it.
@@ -91,6 +109,8 @@ pub struct Document {
     pub about: String,
     /// The same at the top of a terminal: lines, and nothing where they are not known.
     pub head: Vec<String>,
+    /// What the short page says next to the verdict, in its first line.
+    pub headline: String,
     /// What it is and how it went, in a few words: the heading in Markdown.
     pub heading: String,
     /// None where the sections say it all.
@@ -276,7 +296,7 @@ impl Block {
     pub fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
         Self::Judgement(Judgement {
             verdict,
-            marks: caveats.iter().map(SeverityMark::of_caveat).collect(),
+            marks: caveats.iter().map(SeverityMark::from_caveat).collect(),
         })
     }
 
@@ -315,6 +335,12 @@ impl Fact {
     #[must_use]
     pub fn on(self, on: Formats) -> Self {
         Self { on, ..self }
+    }
+
+    /// The same, on the short page too.
+    #[must_use]
+    pub fn in_short(self) -> Self {
+        Self { on: self.on.and_short(), ..self }
     }
 }
 
@@ -390,7 +416,7 @@ pub struct SeverityMark {
 
 impl SeverityMark {
     /// The message of a caveat, and what to do about it.
-    fn of_caveat(caveat: &Caveat) -> Self {
+    fn from_caveat(caveat: &Caveat) -> Self {
         let Caveat { severity, message, advice, .. } = caveat;
         let advice = advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
         let text = format!("{message}{advice}");
@@ -442,6 +468,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// On a terminal columns are as wide as their cells, and the first gives way.
     pub is_natural: bool,
+    /// Which rows a short page shows where it has no room for all; none: the first.
+    pub first: Vec<usize>,
     /// Into which tables it may be cut on a terminal: the first way in which all of them fit, or the
     /// last. Without a way it is shown as it is.
     pub ways: Vec<Vec<Cut>>,
@@ -477,7 +505,7 @@ impl Table {
     }
 
     /// A row for each of these; its columns follow, each with what stands in it.
-    pub fn of<T>(
+    pub fn from_subjects<T>(
         title: impl Into<String>,
         caption: impl Into<String>,
         subjects: impl IntoIterator<Item = T>,

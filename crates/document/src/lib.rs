@@ -16,9 +16,9 @@ pub mod svg;
 pub mod wrap;
 
 pub use chart::{TextPlot, draw};
-pub use color::coloured;
+pub use color::colored;
 pub use document::{
-    Align, Answer, Block, Case, Cell, Column, Cut, Document, Fact, Failure, Fault, Folded, Formats,
-    Judgement, Lines, List, Note, NoteKind, Pointer, Rows, Section, SeverityMark, Standing, Suite,
-    Suites, Table, TableStyle, Tone, no_result,
+    Align, Answer, Block, Case, Cell, Column, Cut, Detail, Document, Fact, Failure, Fault, Folded,
+    Formats, Judgement, Lines, List, Note, NoteKind, Pointer, Rows, Section, SeverityMark,
+    Standing, Suite, Suites, Table, TableStyle, Tone, no_result,
 };

@@ -16,7 +16,7 @@ pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
     /// A piece made by this.
-    pub fn of(fill: impl FnOnce(&mut Self)) -> Self {
+    pub fn from_fn(fill: impl FnOnce(&mut Self)) -> Self {
         let mut html = Self::default();
         fill(&mut html);
         html
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn nothing_from_outside_is_markup() {
         let hostile = "</script><img src=x onerror=alert(1)>\"'&\u{202e}";
-        let html = Html::of(|html| {
+        let html = Html::from_fn(|html| {
             html.leaf("p", &[("title", hostile)], hostile);
             html.data("d", &[hostile]);
         });
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_was_typed_is_kept_and_is_no_markup() {
         let typed = "a\tb\u{200f}\0\"'&<i>";
-        let html = Html::of(|html| {
+        let html = Html::from_fn(|html| {
             html.typed(typed).field("tags", typed);
         });
         let kept = "a\tb\u{200f}&quot;&#39;&amp;&lt;i&gt;";

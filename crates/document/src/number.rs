@@ -64,6 +64,11 @@ pub fn count(value: u64) -> String {
     out
 }
 
+/// A number of things, such as `1 connection` and `2 connections`.
+pub fn plural(n: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// A length of time that was measured.
 pub fn duration(seconds: f64) -> String {
     match seconds {

@@ -15,7 +15,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// Room for all of these that can be shown; none where none can.
-    pub(crate) fn of(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
+    pub(crate) fn from_values(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
         let is_shown = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
         let (low, high) = values
             .filter(is_shown)
@@ -119,7 +119,7 @@ impl Scale {
     }
 }
 
-/// A value with the digits that tell it from its neighbours, a step away.
+/// A value with the digits that tell it from its neighbors, a step away.
 fn text(value: f64, step: f64) -> String {
     let size = value.abs();
     let digits = (-step.abs().log10().floor()).clamp(0.0, 6.0) as usize;

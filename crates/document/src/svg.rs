@@ -1,5 +1,5 @@
-//! Charts as SVG: in a page, where the style sheet gives them their colours, or as files of their
-//! own. Series differ by mark and dash as well as by colour, and every chart says in words what it
+//! Charts as SVG: in a page, where the style sheet gives them their colors, or as files of their
+//! own. Series differ by mark and dash as well as by color, and every chart says in words what it
 //! shows.
 
 mod draw;
@@ -77,7 +77,7 @@ pub struct Dot {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// What it is, for whoever points at it; empty says its place alone.
+    /// What it is, for a tooltip; empty says its place alone.
     pub note: String,
 }
 
@@ -183,7 +183,7 @@ impl Chart {
     /// Its series in the legend; none where there is one alone.
     pub fn keys(&self) -> Vec<Key<'_>> {
         let drawn = self.series.iter().filter(|series| !series.dots.is_empty());
-        let keys: Vec<_> = drawn.map(Key::of).collect();
+        let keys: Vec<_> = drawn.map(Key::from_series).collect();
         if keys.len() < 2 { Vec::new() } else { keys }
     }
 

@@ -90,11 +90,7 @@ pub fn wait_unless(
         plan.target.url = url.shown();
     }
     let settings = settings(plan, url)?;
-    if settings.api_key.is_some() && plan.target.api_key_env != DEFAULT_KEY_ENV {
-        let variable = plan.target.api_key_env.clone();
-        let host = settings.url.authority().to_owned();
-        observer.event(Event::KeyUsed { variable, host });
-    }
+    announce_key(plan, &settings, observer);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -149,6 +145,15 @@ pub fn wait_unless(
     tasks.block_on(&runtime, async {
         unless(given_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
     })
+}
+
+/// Says which key goes where, if the plan names another variable than the usual one.
+fn announce_key(plan: &Plan, settings: &EndpointSettings, observer: &dyn Observer) {
+    if settings.api_key.is_some() && plan.target.api_key_env != DEFAULT_KEY_ENV {
+        let variable = plan.target.api_key_env.clone();
+        let host = settings.url.authority().to_owned();
+        observer.event(Event::KeyUsed { variable, host });
+    }
 }
 
 /// Returns once there is a reason to give up.

@@ -1,5 +1,5 @@
 //! Writes the page of a made-up sweep into a file, that of several configurations as `sweeps.html`
-//! beside it, and the charts: `cargo run -p goodput-report --example sweep_page -- page.html`.
+//! next to it, and the charts: `cargo run -p goodput-report --example sweep_page -- page.html`.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -4,11 +4,13 @@ use goodput_model::{Severity, plain};
 use goodput_stats::{Audit, Item, Status};
 
 use goodput_document::render;
-use goodput_document::{Block, Cell, Column, Document, Formats, Section, Table, TableStyle, Tone};
+use goodput_document::{
+    Block, Cell, Column, Detail, Document, Formats, Section, Table, TableStyle, Tone,
+};
 
 /// What an audit found in one result, for a terminal.
 pub fn audit_text(audit: &Audit) -> String {
-    render::text::page(&document(audit))
+    render::text::page(&document(audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.
@@ -39,7 +41,7 @@ fn document(audit: &Audit) -> Document {
 /// Every check with what the result says: the same rows on the page of an audit, of a run and of a sweep.
 pub(crate) fn checks(audit: &Audit) -> Table {
     let (text, markdown, html) = (Formats::TEXT, Formats::MARKDOWN, Formats::HTML);
-    let table = Table::of("", "What a result must tell", &audit.items)
+    let table = Table::from_subjects("", "What a result must tell", &audit.items)
         .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| mark(item))
         .with(Column::left("check", 24).on(text), |item| item.title.clone())
         .with(Column::left("check", 0).on(markdown), |item| {

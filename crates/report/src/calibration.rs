@@ -16,7 +16,7 @@ const REASON: usize = 16;
 pub fn calibration_step(level: &Level) -> String {
     let outcome = level.limited_by.as_ref().map_or_else(
         || format!("error of TTFT {} ms at p99", ms(level.ttft_error_ms[1])),
-        |reason| format!("too much: {}", plain(reason)),
+        |reason| format!("over the limit: {}", plain(reason)),
     );
     format!("{}: {outcome}", name(level))
 }
@@ -77,7 +77,7 @@ fn row(level: &Level) -> String {
         ms(level.lag_ms),
     );
     if let Some(reason) = &level.limited_by {
-        for line in wrap(&format!("too much: {}", plain(reason)), WIDTH - REASON) {
+        for line in wrap(&format!("over the limit: {}", plain(reason)), WIDTH - REASON) {
             // Writing to a string cannot fail.
             let _ = write!(row, "\n{:REASON$}{line}", "");
         }

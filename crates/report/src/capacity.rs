@@ -13,13 +13,13 @@ use cells::{money, rate};
 use goodput_document::number::{amount, cell, count, known, percent};
 use goodput_document::render;
 use goodput_document::{
-    Answer, Block, Cell, Column, Document, Fact, Formats, List, Pointer, Section, Standing, Table,
-    Tone,
+    Answer, Block, Cell, Column, Detail, Document, Fact, Formats, List, Pointer, Section, Standing,
+    Table, Tone,
 };
 
 /// The page of a capacity plan, for a terminal.
 pub fn capacity_text(plan: &Capacity) -> String {
-    render::text::page(&document(plan))
+    render::text::page(&document(plan), Detail::Full)
 }
 
 /// The page of a capacity plan, for a browser.
@@ -123,7 +123,7 @@ fn fleets(plan: &Capacity) -> Section {
     ];
     let title = "Replicas by how much is to be spare";
     let shown = all.into_iter().filter_map(|(name, fleet)| Some((name, fleet?)));
-    let spare = Table::of(title, title, shown)
+    let spare = Table::from_subjects(title, title, shown)
         .left("", 22, |(name, _)| name.clone())
         .right("replicas", 9, |(_, fleet)| count(fleet.replicas))
         .right("GPUs", 7, |(_, fleet)| known(fleet.gpus, count))
@@ -153,7 +153,7 @@ fn rates(plan: &Capacity) -> Table {
     let gpu = throughput.gpu.as_ref().map(|gpu| ("a GPU, confirmed", gpu));
     let others =
         [("a replica, confirmed", &throughput.replica), ("all, at the target", &throughput.total)];
-    Table::of("Throughput", "Throughput", gpu.into_iter().chain(others))
+    Table::from_subjects("Throughput", "Throughput", gpu.into_iter().chain(others))
         .with(Column::left("", 22).short("Throughput"), |(name, _)| *name)
         .right("req/s", 10, |(_, rates)| rate(rates.requests_per_s))
         .right("input tok/s", 16, |(_, rates)| known(rates.input_tps, amount))
@@ -163,7 +163,7 @@ fn rates(plan: &Capacity) -> Table {
 }
 
 fn latency(plan: &Capacity) -> Section {
-    let table = Table::of("Milliseconds", "Milliseconds", &plan.expected)
+    let table = Table::from_subjects("Milliseconds", "Milliseconds", &plan.expected)
         .with(Column::left("", 17).short("Latency, ms"), |one| match one.about.as_str() {
             "confirmed" => "confirmed rate".to_owned(),
             "target" => "target, headroom".to_owned(),
@@ -189,7 +189,7 @@ fn cost(cost: &Cost) -> Section {
     let uses = [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)];
     let title = format!("At {} for a GPU and hour", rate(cost.price_per_gpu_hour));
     let each = [("one replica", &cost.full_use), ("target, headroom", &cost.at_target)];
-    let hours = Table::of(title.clone(), title, each)
+    let hours = Table::from_subjects(title.clone(), title, each)
         .right("", 12, |(name, _)| *name)
         .right("an hour", 12, |(_, cost)| money(cost.per_hour))
         .right("a month (730 hours)", 12, |(_, cost)| money(cost.per_month))
@@ -205,7 +205,7 @@ fn cost(cost: &Cost) -> Section {
             known(of(units).and_then(price), cells::unit_price)
         }
     };
-    let units = Table::of("What a unit costs", "What a unit costs", rows)
+    let units = Table::from_subjects("What a unit costs", "What a unit costs", rows)
         .with(Column::left("", 20).short("Cost"), |(name, ..)| indented(name))
         .with(Column::right("1M input", 12), price(|units| units.per_million_input))
         .with(Column::right("1M output", 12), price(|units| units.per_million_output))
@@ -229,7 +229,7 @@ fn cost(cost: &Cost) -> Section {
 fn energy(energy: &EnergyPlan) -> Section {
     let target = energy.at_target.as_ref().map(|used| ("target, headroom", used));
     let rows = [("at full use", &energy.full_use)].into_iter().chain(target);
-    let table = Table::of("Energy of the GPUs", "Energy of the GPUs", rows)
+    let table = Table::from_subjects("Energy of the GPUs", "Energy of the GPUs", rows)
         .with(Column::left("", 20).short("Energy of GPUs"), |(name, _)| *name)
         .with(Column::right("J an output token", 12).short("J/output tok"), |(_, used)| {
             known(used.joules_per_output_token, cells::unit_price)
@@ -266,7 +266,7 @@ fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
 fn hours(traffic: &TrafficPlan) -> Table {
     let replicas = count(traffic.replicas);
     let title = format!("On {replicas} replicas");
-    Table::of(title.clone(), title, cells::shown_hours(traffic))
+    Table::from_subjects(title.clone(), title, cells::shown_hours(traffic))
         .right("hour", 4, |hour| hour.hour.to_string())
         .right("mean req/s", 12, |hour| rate(hour.mean_rps))
         .right("peak 5 min", 12, |hour| rate(hour.peak_rps))
@@ -295,7 +295,7 @@ fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
         return section;
     }
     let title = "Rates of a replica that were simulated";
-    let table = Table::of(title, title, levels)
+    let table = Table::from_subjects(title, title, levels)
         .right("req/s a replica", 12, |level| rate(level.rps))
         .right("stretches", 12, |level| count(level.stretches))
         .right("of seconds", 12, |level| rate(level.stretch_s))
@@ -310,7 +310,7 @@ fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
 
 fn fan_out(fan_out: &FanOut) -> Section {
     let title = cells::step_title(fan_out);
-    let table = Table::of(title.clone(), title.clone(), &fan_out.metrics)
+    let table = Table::from_subjects(title.clone(), title.clone(), &fan_out.metrics)
         .right("", 0, |figure| figure.metric.to_uppercase())
         .right("a call p50", 0, |figure| known(figure.single_p50_ms, cell))
         .right("a call p99", 0, |figure| known(figure.single_p99_ms, cell))

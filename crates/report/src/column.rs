@@ -5,7 +5,7 @@ use goodput_stats::{Column, Metric, Quality};
 use crate::run::latency;
 use goodput_document::number::{cell, count};
 use goodput_document::render;
-use goodput_document::{Block, Document, Fact, Section};
+use goodput_document::{Block, Detail, Document, Fact, Section};
 
 /// Neighbors that correlate by more than this depend on each other.
 const ALIKE: f64 = 0.5;
@@ -17,7 +17,7 @@ pub fn column_text(column: &Column) -> String {
     let [table, marks] = latency::one(&column.metric);
     let found = Section::bare().with(Block::Facts(facts(column)));
     let sections = vec![Section::bare().with(Block::Gap).with(table).with(marks), found];
-    render::text::page(&Document { sections, ..Document::default() })
+    render::text::page(&Document { sections, ..Document::default() }, Detail::Full)
 }
 
 fn facts(column: &Column) -> Vec<Fact> {
@@ -46,7 +46,7 @@ fn facts(column: &Column) -> Vec<Fact> {
     if let Some(trend) = column.trend {
         let text = match trend.drift_share.filter(|_| trend.is_clear) {
             Some(share) => format!(
-                "{:+.1} % from begin to end (Mann–Kendall, p {})",
+                "{:+.1} % from beginning to end (Mann–Kendall, p {})",
                 share * 100.0,
                 chance(trend.test.p)
             ),
@@ -111,7 +111,7 @@ mod tests {
         let step = page((0..2_000).map(|i| noise(i) + if i < 1_000 { 10.0 } else { 12.0 }));
         // A mean is of 34 values, and the last one that begins before the step begins at 29 × 34.
         assert!(step.contains("Shift       most likely at value 986 "), "{step}");
-        // Ten waves: each value is like the one before it, and nothing changes from begin to end.
+        // Ten waves: each value is like the one before it, and nothing changes from beginning to end.
         let wave = page((0..2_000).map(|i| 10.0 + 4.0 * (f64::from(i) / 31.8).sin() + noise(i)));
         assert!(!wave.contains("Shift"), "{wave}");
         assert!(wave.contains("Trend       none, as far as can be told"), "{wave}");

@@ -24,9 +24,9 @@ use goodput_document::markup::Html;
 use goodput_document::render;
 use goodput_document::render::text::WIDTH;
 use goodput_document::{
-    Answer, Block, Cut, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
+    Answer, Block, Cut, Detail, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
 };
-use tables::{BARE, BESIDE, BETTER, CHANGE, LESS_SURE, SHORT, SURE, UNITS, VALUES};
+use tables::{BARE, BETTER, CHANGE, LESS_SURE, NEXT_TO_TEST, SHORT, SURE, UNITS, VALUES};
 
 /// The noise floor of a rig in a sentence, by the figures that are usually tested.
 pub fn compare_floor(floor: &Floor) -> String {
@@ -35,8 +35,8 @@ pub fn compare_floor(floor: &Floor) -> String {
 }
 
 /// The page of a comparison, for a terminal.
-pub fn compare_text(comparison: &Comparison) -> String {
-    render::text::page(&document(comparison.into()))
+pub fn compare_text(comparison: &Comparison, detail: Detail) -> String {
+    render::text::page(&document(comparison.into()), detail)
 }
 
 /// The page of a comparison, for a pull request or a job summary.
@@ -71,8 +71,8 @@ pub(crate) fn document(view: CompareView<'_>) -> Document {
     let gates = || tables::gates(comparison).map(Block::Table);
     sections.push(Section::new("gates", "Gates").with_some(Formats::WIDE, gates()));
     sections.push(differences(comparison));
-    sections.push(Section::bare().with_some(Formats::TEXT, gates()));
-    let blocks = Html::of(|html| browser::blocks::write(html, comparison));
+    sections.push(Section::bare().with_some(Formats::TEXT.and_short(), gates()));
+    let blocks = Html::from_fn(|html| browser::blocks::write(html, comparison));
     sections.push(
         Section::new("blocks", "Block by block").with_on(Formats::HTML, Block::Widget(blocks)),
     );
@@ -91,6 +91,7 @@ pub(crate) fn document(view: CompareView<'_>) -> Document {
         None => "goodput compare",
     };
     Document {
+        headline: about(comparison),
         title: heading.clone(),
         about: about(comparison),
         heading,
@@ -123,7 +124,9 @@ fn said(comparison: &Comparison) -> Section {
     let mut labelled = Vec::new();
     for (place, sentence) in answer::sentences(comparison).into_iter().enumerate() {
         labelled.push((if place == 0 { "Answer" } else { "" }, sentence.clone()));
-        section = section.with_on(Formats::MARKDOWN, Block::Strong(sentence));
+        section = section
+            .with_on(Formats::MARKDOWN, Block::Strong(sentence.clone()))
+            .with_on(Formats::SHORT, Block::note(sentence));
     }
     section.with_on(Formats::TEXT, Block::facts(labelled))
 }
@@ -155,7 +158,9 @@ fn differences(comparison: &Comparison) -> Section {
         if let Some(tested) = tables::figures(comparison, pair, true) {
             let title = tested.title.clone();
             let ways = if is_sure { surely_changed(&title) } else { changed(&title) };
+            let short = Table { ways: only_changed(&title), ..tested.clone() };
             section = section
+                .with_on(Formats::SHORT, Block::Table(short))
                 .with_on(Formats::TEXT, Block::Table(Table { ways, ..tested.clone() }))
                 .with_on(Formats::MARKDOWN, Block::Table(tested.clone()));
             shown.push(Block::Table(tested.cut(&Cut::new(&title, &CHANGE))));
@@ -186,12 +191,17 @@ fn folded(title: &str, blocks: Vec<Block>) -> Option<Block> {
 /// What changed and how sure that is, in as few tables as there is room for.
 fn surely_changed(title: &str) -> Vec<Vec<Cut>> {
     let sure = || Cut::new("How sure", &LESS_SURE);
-    let units = || Cut::new("In units, and the change by ranks", &BESIDE);
+    let units = || Cut::new("In units, and the change by ranks", &NEXT_TO_TEST);
     vec![
         vec![Cut::new(title, &CHANGE), Cut::new("How sure", &SURE)],
         vec![Cut::new(title, &SHORT), sure(), units()],
         vec![Cut::new(title, &BARE), sure(), Cut::new(VALUES.0, &VALUES.1), units()],
     ]
+}
+
+/// What changed, as far as one table has room for it.
+fn only_changed(title: &str) -> Vec<Vec<Cut>> {
+    [CHANGE.as_slice(), &SHORT, &BARE].map(|cut| vec![Cut::new(title, cut)]).to_vec()
 }
 
 /// What changed, in as few tables as there is room for.
@@ -271,6 +281,6 @@ fn believed(comparison: &Comparison) -> Section {
         .with_on(Formats::FLAT, Block::fact("Differs", notes::differs(comparison)))
         .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
         .with_on(Formats::FLAT, Block::facts(notes::sent(comparison)))
-        .with_on(Formats::FLAT, judgement)
+        .with_on(Formats::FLAT.and_short(), judgement)
         .with_some(Formats::MARKDOWN, others)
 }

@@ -24,7 +24,7 @@ pub(crate) fn fill(
     let Some(counts) = SloCounts::new(points, gpus, asked, answer) else { return };
     let text = |stops: &[f64], at: usize| stops.get(at).copied().map_or(String::new(), time);
     let last = |stops: &[f64]| stops.len().saturating_sub(1).to_string();
-    let rows = Html::of(|html| {
+    let rows = Html::from_fn(|html| {
         for load in &counts.points {
             let kept = counts.kept(load);
             html.element("tr", &[], |html| row(html, &load.label, &kept));
@@ -82,7 +82,7 @@ fn sentence(counts: &SloCounts) -> String {
     if let Some(told) = &counts.answer {
         let there = told.row.and_then(|row| all.get(row));
         let there = there.map_or(String::new(), |(_, kept)| format!("; {}", figures(kept)));
-        return format!("As it was asked: {}{there}.", told.text);
+        return format!("Reset: {}{there}.", told.text);
     }
     // One that keeps it above one that does not is luck, or a server that changed.
     let kept = all.iter().take_while(|(_, kept)| kept.is_enough);

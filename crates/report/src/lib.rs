@@ -34,7 +34,7 @@ pub use compare::{
     compare_text,
 };
 pub use confidence::{Sending, confidence_before, confidence_live};
-pub use goodput_document::coloured;
+pub use goodput_document::{Detail, colored};
 pub use goodput_model::plain;
 pub use pages::{PageFormat, charts, page};
 pub use preview::workload_text;

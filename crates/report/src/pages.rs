@@ -5,14 +5,14 @@ use goodput_campaign::saved::{ReportedResult, ResultDetails, SavedResult};
 use crate::compare::CompareView;
 use crate::view::{Picture, RunView, SweepView};
 use crate::{compare, repeats, reported, run, sweep, sweeps};
-use goodput_document::Document;
 use goodput_document::render;
+use goodput_document::{Detail, Document};
 
 /// How a page is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageFormat {
     /// For a terminal.
-    Text,
+    Text(Detail),
     /// For a pull request or a job summary.
     Markdown,
     /// For a CI system: a test case for each promise.
@@ -47,7 +47,7 @@ pub fn charts(result: &SavedResult, details: &ResultDetails) -> Vec<Picture> {
 
 fn has_page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -> bool {
     match result {
-        SavedResult::Reported(_) => matches!(format, PageFormat::Text | PageFormat::Markdown),
+        SavedResult::Reported(_) => matches!(format, PageFormat::Text(_) | PageFormat::Markdown),
         SavedResult::Run(_) | SavedResult::Sweep(_) if format == PageFormat::Html => {
             !matches!(details, ResultDetails::None)
         }
@@ -82,7 +82,7 @@ fn documents(result: &SavedResult, details: &ResultDetails) -> Vec<Document> {
 
 fn write(document: &Document, format: PageFormat) -> String {
     match format {
-        PageFormat::Text => render::text::page(document),
+        PageFormat::Text(detail) => render::text::page(document, detail),
         PageFormat::Markdown => render::markdown::page(document),
         PageFormat::Junit => render::junit::page(document),
         PageFormat::Html => render::html::page(document),

@@ -8,13 +8,13 @@ use goodput_document::number::{cell, count};
 use goodput_document::render;
 use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
 use goodput_document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Fault, Formats, Section, Suite, Suites,
-    Table, Tone, no_result,
+    Answer, Block, Case, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite,
+    Suites, Table, Tone, no_result,
 };
 
 /// The page of several runs, for a terminal.
-pub fn repeats_text(repeats: &Repeats) -> String {
-    render::text::page(&document(repeats))
+pub fn repeats_text(repeats: &Repeats, detail: Detail) -> String {
+    render::text::page(&document(repeats), detail)
 }
 
 /// The page of several runs, for a pull request or a job summary.
@@ -58,29 +58,37 @@ pub(crate) fn document(repeats: &Repeats) -> Document {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
     let caveats = || repeats.caveats.clone();
+    let both = Formats::ALL.and_short();
     let nothing = repeats.headlines.is_empty().then(|| Block::note(format!("{NOTHING}.")));
     Document {
         title,
         about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
         head: run.map(head).unwrap_or_default(),
+        headline: headline(repeats),
         heading: format!("Repeated runs: {}", repeats.verdict.name()),
         answer: Some(Answer::new(sentence(repeats), repeats.verdict)),
         sections: vec![
-            Section::bare().with(Block::Facts(facts(repeats))),
+            Section::bare().with_on(both, Block::Facts(facts(repeats))),
             Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
             Section::new("figures", "Figures over runs")
-                .with_some(Formats::FLAT, nothing)
-                .with_some(Formats::ALL, over_runs(repeats).filled()),
+                .with_some(Formats::FLAT.and_short(), nothing)
+                .with_some(both, over_runs(repeats).filled()),
             Section::new("charts", "Run by run").with(Block::Charts(charts(repeats))),
             spread(repeats),
-            Section::new("runs", "Each run").with(Block::Table(each(repeats))),
+            Section::new("runs", "Each run").with_on(both, Block::Table(each(repeats))),
             Section::bare()
                 .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
-                .with(Block::judgement(repeats.verdict, &repeats.caveats)),
+                .with_on(both, Block::judgement(repeats.verdict, &repeats.caveats)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
         ..Document::default()
     }
+}
+
+/// Where requests were sent.
+fn headline(repeats: &Repeats) -> String {
+    let run = repeats.run.as_ref();
+    run.map_or("repeated runs".to_owned(), |run| format!("{} · {}", run.target, run.model))
 }
 
 /// What was asked, when, by which version; each run has its own seed.
@@ -108,7 +116,8 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             Fact::new("Made by", made).on(Formats::MARKDOWN),
         ]);
     }
-    facts.extend([Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))]);
+    let always = [Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))];
+    facts.extend(always.map(Fact::in_short));
     facts
 }
 
@@ -145,6 +154,14 @@ fn ends(found: &Headline, times: f64) -> String {
     })
 }
 
+/// The least and the most, where they differ.
+fn from_to(found: &Headline) -> String {
+    if found.min == found.max {
+        return String::new();
+    }
+    format!(", from {} to {}", signed(found.min), signed(found.max))
+}
+
 /// Few runs that spread by much have intervals that reach below zero.
 fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
@@ -163,7 +180,7 @@ fn over_runs(repeats: &Repeats) -> Table {
         }
     };
     let caption = "Over runs: the run is the unit, intervals by Student's t";
-    Table::of("Over runs", caption, rows)
+    Table::from_subjects("Over runs", caption, rows)
         .left("over runs", 14, |(label, ..)| *label)
         .right("mean", 9, value(|found| found.mean))
         .right("95 % low", 9, known(|found| found.low))
@@ -185,7 +202,7 @@ fn spread(repeats: &Repeats) -> Section {
         Some((label, [found.sd?, found.within_sd?, found.ratio?], found.differs))
     });
     let caption = "How far runs lie apart, and how far their own intervals let them";
-    let table = Table::of("Between and within", caption, rows)
+    let table = Table::from_subjects("Between and within", caption, rows)
         .left("", 14, |(label, ..)| *label)
         .right("SD between", 13, |(_, [sd, ..], _)| cell(*sd))
         .right("SD within", 13, |(_, [_, own, _], _)| cell(*own))
@@ -219,7 +236,7 @@ fn each(repeats: &Repeats) -> Table {
         move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell(*value))
     };
     let caption = "Each has a page of its own in its folder; latencies in ms";
-    Table::of("Each run", caption, &repeats.runs)
+    Table::from_subjects("Each run", caption, &repeats.runs)
         .left("run", 14, |run| format!("repeat-{}", run.number))
         .right("seed", 7, |run| run.seed.to_string())
         .right("window", 9, |run| format!("{:.1} s", run.window_s))
@@ -313,13 +330,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
         let label = label(name);
         Some(
             Chart::new(file, format!("{label}, run by run"))
-                .says(format!(
-                    "Mean {}{}, from {} to {}.",
-                    signed(found.mean),
-                    ends(found, 1.0),
-                    signed(found.min),
-                    signed(found.max)
-                ))
+                .says(format!("Mean {}{}{}.", signed(found.mean), ends(found, 1.0), from_to(found)))
                 .over(Axis::between("run"), label)
                 .series([
                     Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
@@ -381,7 +392,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_page_of_two_runs() {
-        let page = repeats_text(&example());
+        let page = repeats_text(&example(), Detail::Full);
         let has = |line: &str| assert!(page.contains(line), "{line:?} is not in\n{page}");
         has("1 of 3 asked for");
         has("TTFT p99, ms      200.0   -159.4    559.4    40.00     20.0    171.7    228.3\n");

@@ -7,7 +7,7 @@ use goodput_stats::{Audit, Item, Status};
 use goodput_document::clip::clip;
 use goodput_document::number::{amount, cell, count, known};
 use goodput_document::render;
-use goodput_document::{Block, Column, Document, Formats, List, Section, Table};
+use goodput_document::{Block, Column, Detail, Document, Formats, List, Section, Table};
 
 /// Columns of names and of figures.
 const NAME: usize = 23;
@@ -21,7 +21,7 @@ const FINDINGS: usize = 8;
 
 /// The page of one file, for a terminal.
 pub fn reported_text(run: &Reported, audit: &Audit) -> String {
-    render::text::page(&document(run, audit))
+    render::text::page(&document(run, audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.
@@ -64,7 +64,7 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
     };
     let requests = run.ok.map(|ok| {
         let failed = run.failed.map_or(String::new(), |n| format!(", {} failed", count(n)));
-        format!("{} ended well{failed}", count(ok))
+        format!("{} completed{failed}", count(ok))
     });
     let lengths = each(run.input_tokens)
         .zip(each(run.output_tokens))
@@ -102,7 +102,7 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
 fn latencies(run: &Reported) -> Table {
     let names = ["ttft", "tpot", "itl", "e2e", "e2e_sched"];
     let stated = names.into_iter().filter_map(|name| Some((name, run.metrics.get(name)?)));
-    Table::of("", "", stated)
+    Table::from_subjects("", "", stated)
         .left("latency, ms", NAME, |(name, _)| *name)
         .right("mean", FIGURE, |(_, metric)| known(metric.mean, cell))
         .each(
@@ -140,7 +140,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     }
     sections.push(list("to know", comparison.notes.clone()));
     let head = comparison.sides.iter().map(side).collect();
-    render::text::page(&Document { head, sections, ..Document::default() })
+    render::text::page(&Document { head, sections, ..Document::default() }, Detail::Full)
 }
 
 fn figures(comparison: &FileComparison) -> Table {
@@ -148,7 +148,7 @@ fn figures(comparison: &FileComparison) -> Table {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let names = || names.iter().enumerate();
     let change = if comparison.sides.len() > 2 { " diff" } else { "" };
-    Table::of("", "", &comparison.figures)
+    Table::from_subjects("", "", &comparison.figures)
         .left("as stated", NAME, |one| clip(&format!("{} {}", one.name, one.unit), NAME - 1))
         .each(
             names(),
@@ -219,7 +219,7 @@ mod tests {
     fn a_file_is_shown_as_it_states_itself() {
         let run = run(SourceTool::VllmPython);
         let page = reported_text(&run, &audit_reported(&run));
-        assert!(page.contains("1,200 ended well, 3 failed"), "{page}");
+        assert!(page.contains("1,200 completed, 3 failed"), "{page}");
         assert!(page.contains("100.0 prompt and 20.0 output tokens a request"), "{page}");
         let ttft = page.lines().find(|line| line.starts_with("ttft")).unwrap();
         let cells: Vec<_> = ttft.split_whitespace().collect();

@@ -11,6 +11,7 @@ mod gpu;
 pub(crate) mod latency;
 mod reproduce;
 pub(crate) mod server;
+mod short;
 mod slo;
 mod steps;
 mod timeline;
@@ -30,7 +31,7 @@ use goodput_document::render;
 use goodput_document::render::pieces::cards;
 use goodput_document::svg::{Rule, standalone_stack};
 use goodput_document::{
-    Answer, Block, Document, Fact, Formats, Section, Suites, Table, TableStyle,
+    Answer, Block, Detail, Document, Fact, Formats, Section, Suites, Table, TableStyle,
 };
 
 const HTML: Formats = Formats::HTML;
@@ -38,8 +39,8 @@ const TEXT: Formats = Formats::TEXT;
 const MARKDOWN: Formats = Formats::MARKDOWN;
 
 /// The page of one run, for a terminal.
-pub fn text(summary: &Summary) -> String {
-    render::text::page(&document(summary, None))
+pub fn text(summary: &Summary, detail: Detail) -> String {
+    render::text::page(&document(summary, None), detail)
 }
 
 /// The page of a run, for a pull request or a job summary.
@@ -78,12 +79,13 @@ pub fn run_charts(view: &RunView<'_>) -> Vec<Picture> {
 pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Document {
     let run = &summary.run;
     let about = about(run, facts::streaming(summary));
-    let mut sections = vec![
+    let mut sections = short::sections(summary);
+    sections.extend([
         beginning(summary),
         Section::new("caveats", "Caveats").with_on(HTML, Block::Caveats(summary.caveats.clone())),
         slo::in_short(summary),
         latency::section(summary),
-    ];
+    ]);
     sections.extend(view.map(|view| {
         let charts = distributions::charts(view);
         Section::charts("distributions", "Distributions", "Latency distributions", charts)
@@ -114,6 +116,7 @@ pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Documen
         title: format!("{} at {}", run.model, run.target),
         about: about.clone(),
         head: vec![run.target.clone(), about],
+        headline: short::headline(summary),
         heading: format!("Run: {}", word(summary)),
         answer: Some(Answer::new(answer::sentence(summary), summary.verdict)),
         sections,
@@ -135,7 +138,7 @@ fn beginning(summary: &Summary) -> Section {
         None => facts::throughput(summary),
     };
     let void = if is_void(summary) { "These numbers are void: " } else { "" };
-    let figures = Html::of(|html| cards(html, &answer::figures(summary)));
+    let figures = Html::from_fn(|html| cards(html, &answer::figures(summary)));
     Section::bare()
         .with_on(MARKDOWN, Block::Strong(format!("{void}{answer}")))
         .with_some(HTML, (!is_void(summary)).then_some(Block::Widget(figures)))
@@ -184,7 +187,7 @@ fn errors(summary: &Summary) -> Section {
         count(requests.scheduled),
         percent(requests.failed as f64 / requests.scheduled.max(1) as f64)
     );
-    let table = Table::of("Errors", "By class and stage", &requests.error_details)
+    let table = Table::from_subjects("Errors", "By class and stage", &requests.error_details)
         .left("class", 0, |detail| detail.class.clone())
         .left("stage", 0, |detail| detail.stage.clone())
         .left("requests", 0, |detail| count(detail.count))
@@ -205,7 +208,7 @@ fn explore(view: &RunView<'_>) -> Option<Block> {
     let (label, grid) = (summary.run.target.clone(), &view.details.slo_grid);
     let points = [LoadGrid { level: 0.0, label, grid }];
     let inside =
-        Html::of(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
+        Html::from_fn(|html| explorer::fill(html, &points, reproduce::gpus(summary), asked, None));
     (!inside.is_empty()).then_some(Block::Widget(inside))
 }
 

@@ -31,13 +31,13 @@ use goodput_stats::about;
 use crate::view::SweepView;
 use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
 use goodput_document::TextPlot;
-use goodput_document::number::{amount, duration};
+use goodput_document::number::{amount, duration, plural};
 use goodput_document::render;
-use goodput_document::{Answer, Block, Document, Fact, Formats, Section, Suites};
+use goodput_document::{Answer, Block, Detail, Document, Fact, Formats, Section, Suites};
 
 /// The page of a sweep, for a terminal.
-pub fn sweep_text(summary: &SweepSummary) -> String {
-    render::text::page(&document(summary, None))
+pub fn sweep_text(summary: &SweepSummary, detail: Detail) -> String {
+    render::text::page(&document(summary, None), detail)
 }
 
 /// The page of a sweep, for a pull request or a job summary.
@@ -51,7 +51,7 @@ pub fn sweep_html(view: &SweepView<'_>) -> String {
 }
 
 /// A test case for the answer, for the long run at it, and for each point. A sweep goes on until a
-/// load is too much: a point above the confirmed load that misses the SLO is what it looked for, and
+/// load is over the limit: a point above the confirmed load that misses the SLO is what it looked for, and
 /// no failure.
 pub fn sweep_junit(summary: &SweepSummary) -> String {
     render::junit::page(&document(summary, None))
@@ -61,11 +61,12 @@ pub fn sweep_junit(summary: &SweepSummary) -> String {
 pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Document {
     let facts = &summary.sweep;
     let about = format!("model {} · {} · goodput {}", facts.model, facts.started, facts.version);
-    let mut sections = vec![
+    let mut sections = in_short(summary);
+    sections.extend([
         beginning(summary),
         Section::new("caveats", "Caveats")
             .with_on(Formats::HTML, Block::Caveats(summary.caveats.clone())),
-    ];
+    ]);
     sections.extend(curves(summary));
     let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
     let every = tables::points(summary, has_page).filled();
@@ -92,12 +93,35 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
         title: format!("Sweep of {}", facts.target),
         about: about.clone(),
         head: vec![facts.target.clone(), about],
+        headline: format!("{} · {}", facts.target, facts.model),
         heading: format!("Sweep: {}", word(summary)),
         answer: Some(Answer::new(sentence(summary), summary.verdict)),
         sections,
         suites: Suites { name: "goodput sweep", suites: vec![suite(summary, None)] },
         ..Document::default()
     }
+}
+
+/// The short page: the answer, one chart, and ten points.
+fn in_short(summary: &SweepSummary) -> Vec<Section> {
+    let short = Formats::SHORT;
+    let more = words(summary).into_iter().filter(|(name, _)| !is_answer(name));
+    let facts = state(summary).map(|state| ("State", state)).into_iter().chain(more);
+    let facts = facts.map(|(name, text)| Fact::new(name, text).in_short()).collect();
+    let chart = charts::over_load(summary).map(Block::Plot);
+    vec![
+        Section::bare()
+            .with_on(short, Block::note(sentence(summary)))
+            .with_on(short, Block::Facts(facts))
+            .with_on(short, judgement(summary)),
+        Section::bare().with_some(short, chart),
+        Section::bare().with_some(short, tables::in_short(summary).filled()),
+    ]
+}
+
+/// Whether this is the name of what stands in the answer's sentence.
+fn is_answer(name: &str) -> bool {
+    matches!(name, "Goodput" | "")
 }
 
 /// The whole in a few plain words.
@@ -128,7 +152,6 @@ fn beginning(summary: &SweepSummary) -> Section {
     all.extend(slo.map(|slo| Fact::new("SLO", slo.to_string()).on(markdown)));
     all.extend(state(summary).map(|state| Fact::new("State", state)));
     // In Markdown the answer stands above.
-    let is_answer = |name: &str| matches!(name, "Goodput" | "");
     all.extend(words(summary).into_iter().map(|(name, text)| {
         Fact::new(name, text).on(if is_answer(name) { long } else { Formats::ALL })
     }));
@@ -171,7 +194,7 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
     if !on_curve(&summary.points).is_empty() {
         let no_gpus = summary.sweep.gpus.is_none_or(|gpus| gpus == 0);
         let marks = Fact::new("*", format!("{}; ms", front()));
-        let gpus = Fact::new("server", "nobody said how many GPUs are behind the target");
+        let gpus = Fact::new("server", "GPU count not given (--gpus N)");
         let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
         throughput.blocks.push(drawn(throughput::charts(summary)));
         throughput = throughput
@@ -253,7 +276,7 @@ pub(crate) fn swept(summary: &SweepSummary) -> String {
         Axis::Rate => "open-loop rates",
         Axis::Concurrency => "users of a closed loop",
     };
-    format!("{} points over {what}", on_curve(&summary.points).len())
+    format!("{} over {what}", plural(on_curve(&summary.points).len() as u64, "point"))
 }
 
 /// How it ended; nothing of one that is complete.
@@ -262,7 +285,7 @@ pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
         SweepState::Complete => return None,
         SweepState::Interrupted => "stopped by the user",
         SweepState::TargetLost => "ended because the target went away and did not come back",
-        SweepState::NoGoodAnswer => "ended because the target answered, but no request ended well",
+        SweepState::NoGoodAnswer => "ended because the target answered, but no request completed",
         SweepState::Unfinished => "still running, or killed",
     };
     Some(format!("{state}: this is what was measured so far; --resume goes on"))
@@ -273,7 +296,7 @@ pub(crate) fn took(summary: &SweepSummary) -> String {
     let took = duration(summary.sweep.took_s);
     match &summary.sweep.estimated {
         Some(said) if (summary.sweep.took_s / said.seconds).is_finite() => format!(
-            "{took}; said before: {} ({:+.0} %)",
+            "{took}; estimated before: {} ({:+.0} %)",
             about(said.seconds),
             (summary.sweep.took_s / said.seconds - 1.0) * 100.0
         ),

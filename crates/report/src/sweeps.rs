@@ -22,8 +22,8 @@ use goodput_document::number::{amount, cell, count, percent};
 use goodput_document::render;
 use goodput_document::svg::TONES;
 use goodput_document::{
-    Answer, Block, Case, Cell, Column, Document, Fact, Failure, Fault, Formats, Rows, Section,
-    Suite, Suites, Table, TableStyle, Tone,
+    Answer, Block, Case, Cell, Column, Detail, Document, Fact, Failure, Fault, Formats, Rows,
+    Section, Suite, Suites, Table, TableStyle, Tone,
 };
 use goodput_model::plain;
 
@@ -31,8 +31,8 @@ use goodput_model::plain;
 const NAME: usize = 22;
 
 /// The page of several configurations, for a terminal.
-pub fn sweeps_text(sweeps: &Sweeps) -> String {
-    render::text::page(&document(sweeps))
+pub fn sweeps_text(sweeps: &Sweeps, detail: Detail) -> String {
+    render::text::page(&document(sweeps), detail)
 }
 
 /// The page of several configurations, for a pull request or a job summary.
@@ -54,11 +54,18 @@ pub(crate) fn document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
     let judgement = Block::judgement(sweeps.verdict, &[]);
+    let why = |one: &Configuration| {
+        Some(format!("{}: {}", name(one), one.failed.as_ref()?.lines().next()?))
+    };
+    let failures = Fact::several("Failed", all.iter().filter_map(why));
+    let failures = failures.into_iter().map(Fact::in_short).collect();
     let mut sections = vec![
         Section::bare()
             .with_on(Formats::MARKDOWN, Block::Strong(format!("Best: {}", best(sweeps))))
+            .with_on(Formats::SHORT, Block::note(sentence(sweeps)))
             .with_on(Formats::LONG, Block::Facts(facts(sweeps)))
-            .with(judgement),
+            .with_on(Formats::SHORT, Block::Facts(failures))
+            .with_on(Formats::ALL.and_short(), judgement),
         Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats(all))),
         configurations(sweeps),
     ];
@@ -89,6 +96,7 @@ pub(crate) fn document(sweeps: &Sweeps) -> Document {
             let about = format!("model {model} · {started} · goodput {version}");
             vec![facts.target.clone(), about]
         }),
+        headline: first.map_or("sweeps".to_owned(), |of| format!("{} · {}", of.target, of.model)),
         heading: format!("Sweeps of {} configurations", all.len()),
         answer: Some(Answer::new(sentence(sweeps), sweeps.verdict)),
         sections,
@@ -194,16 +202,19 @@ fn caveats(all: &[Configuration]) -> Vec<Caveat> {
 /// All of them in a table, and on a terminal the curve of each.
 fn configurations(sweeps: &Sweeps) -> Section {
     let all = &sweeps.configurations;
+    let (both, terminal) = (Formats::ALL.and_short(), Formats::TEXT.and_short());
     let section = Section::named("configurations", "Configurations", "All configurations");
     let section = if is_fixed(all) {
         let axis = axis(all).unwrap_or(Axis::Rate);
         let text = format!("in {}; latencies in ms, ~ without an interval", unit(axis));
-        section.with(Block::Table(fixed(all))).with_on(Formats::TEXT, Block::fact("load", text))
+        section
+            .with_on(both, Block::Table(fixed(all)))
+            .with_on(Formats::TEXT, Block::fact("load", text))
     } else {
-        let section = section.with(Block::Table(searched(sweeps)));
+        let section = section.with_on(both, Block::Table(searched(sweeps)));
         match charts::curves(all) {
             Some(plot) => {
-                section.with_on(Formats::TEXT, Block::Gap).with_on(Formats::TEXT, Block::Plot(plot))
+                section.with_on(terminal, Block::Gap).with_on(terminal, Block::Plot(plot))
             }
             None => section,
         }
@@ -228,7 +239,7 @@ fn no_room(all: &[Configuration]) -> Vec<Fact> {
 
 /// A row for each configuration: its number, on a terminal, and its name, which leads to its page.
 fn rows<'a>(caption: &str, all: &'a [Configuration]) -> Rows<(usize, &'a Configuration)> {
-    Table::of("Configurations", caption, all.iter().enumerate())
+    Table::from_subjects("Configurations", caption, all.iter().enumerate())
         .with(Column::right("", 2).on(Formats::TEXT), |(place, _)| (place + 1).to_string())
         .with(Column::left("configuration", NAME).gap(1), |(_, one)| {
             let folder = one.sweep.is_some().then_some(one.folder.as_str());
@@ -342,7 +353,7 @@ fn fixed(all: &[Configuration]) -> Table {
             },
             |(_, one), (latency, percent)| {
                 given(one).map_or_else(nothing, |point| {
-                    let spread = latency.of(&point.point.figures);
+                    let spread = latency.spread(&point.point.figures);
                     marked(if *percent == "p50" { spread.p50 } else { spread.p99 }).into()
                 })
             },

@@ -45,7 +45,7 @@ pub(crate) fn summary(change: impl FnOnce(&mut Value)) -> Summary {
 }
 
 pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
-    text(&summary(change))
+    text(&summary(change), crate::Detail::Full)
 }
 
 fn lines<'a>(page: &'a str, label: &str) -> Vec<&'a str> {
@@ -78,7 +78,7 @@ fn a_plain_run_has_nothing_new_to_say() {
     let page = page(|_| {});
     assert_eq!(
         field(&page, "Load"),
-        "Load open loop, poisson arrivals, 10.0 req/s offered; 9.5 due, 9.5 sent, gap CV 1.00"
+        "Load open loop, poisson arrivals, 10.0 req/s offered; 9.5 scheduled, 9.5 sent, gap CV 1.00"
     );
     for label in ["Lengths", "Cache", "Replay", "Structured", "Recount", "Sessions", "Notes", "by "]
     {
@@ -87,7 +87,7 @@ fn a_plain_run_has_nothing_new_to_say() {
 }
 
 #[test]
-fn what_was_asked_stands_beside_what_was_seen() {
+fn what_was_asked_stands_next_to_what_was_seen() {
     let page = page(|summary| {
         let side = |actual: f64, exact: f64, error: u64| {
             json!({"n": 2, "planned_mean": 500.2, "actual_mean": actual, "ratio": 1.0,
@@ -122,7 +122,7 @@ fn what_was_asked_stands_beside_what_was_seen() {
     );
     assert_eq!(
         field("Replay"),
-        "Replay 1,200 requests of a trace, timestamps kept, time × 0.5; due off by p50 0.000 ms, p99 \
+        "Replay 1,200 requests of a trace, timestamps kept, time × 0.5; scheduled off by p50 0.000 ms, p99 \
          0.250 ms, max 0.500 ms; sent off by p50 0.000 ms, p99 0.250 ms, max 0.500 ms"
     );
     assert_eq!(field("Structured"), "Structured json: 10 asked, 9 answered; 75.0 % of 8 keep it");
@@ -137,7 +137,10 @@ fn what_was_asked_stands_beside_what_was_seen() {
          average; 2 requests cut at the end"
     );
     assert_eq!(field("Notes"), "Notes 3 entries left out \\u{1b}[2J");
-    assert!(field("Load").contains("the instants of a trace; 9.5 req/s due, 9.5 sent"), "{page}");
+    assert!(
+        field("Load").contains("the instants of a trace; 9.5 req/s scheduled, 9.5 sent"),
+        "{page}"
+    );
 }
 
 fn slice(failed: u64) -> Value {
@@ -238,12 +241,12 @@ fn a_shaped_load_is_described() {
     assert_eq!(
         field(&page, "Load"),
         "Load open loop, poisson arrivals over 1m@5,1m@15, 10.0 req/s offered on average; 9.5 req/s \
-         due, 9.5 sent"
+         scheduled, 9.5 sent"
     );
 }
 
 #[test]
-fn a_promise_stands_beside_what_became_of_it() {
+fn a_promise_stands_next_to_what_became_of_it() {
     let term = |text: &str, kind: &str, unit: &str, value: Option<f64>, state: &str| {
         json!({"term": text, "kind": kind, "unit": unit, "limit": 500.0, "attainment": 0.991,
             "attainment_low": 0.98, "attainment_high": 0.996, "value": value,
@@ -421,5 +424,5 @@ fn counts_of_any_size_are_shown() {
             summary["requests"][name] = json!(u64::MAX);
         }
     });
-    assert!(counts.contains("18,446,744,073,709,551,615 ok"), "{counts}");
+    assert!(counts.contains("18,446,744,073,709,551,615 failed"), "{counts}");
 }

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use super::command;
 
 /// Flags that the documentation describes ahead of the program.
-const AHEAD: [&str; 3] = [" -v", " --verbose", " --open"];
+const AHEAD: [&str; 1] = [" --open"];
 
 /// Words that stand for arguments of the reader's choice.
 const OMITTED: &str = "…";

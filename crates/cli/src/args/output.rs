@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use goodput_report::Detail;
 
 use super::value::percentile;
 
@@ -17,7 +18,11 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print no progress and no report
+    /// Print the whole report
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// Print only the folder of the result, and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -40,6 +45,13 @@ pub(crate) struct OutputArgs {
     /// Print what would be sent, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+impl OutputArgs {
+    /// How much of a result to print.
+    pub(crate) fn detail(&self) -> Detail {
+        if self.verbose { Detail::Full } else { Detail::Short }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use goodput_report::Detail;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -54,6 +55,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
 
+    /// Print the whole report
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
     /// Print JSON; the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
@@ -69,4 +74,11 @@ pub(crate) struct ReportArgs {
     /// Also write the traces of a run as OTLP/JSON, to a file or to the collector at a URL
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) traces: Option<String>,
+}
+
+impl ReportArgs {
+    /// How much of a result to print; a file gets everything.
+    pub(crate) fn detail(&self) -> Detail {
+        if self.verbose || self.output.is_some() { Detail::Full } else { Detail::Short }
+    }
 }

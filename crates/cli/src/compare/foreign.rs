@@ -13,7 +13,7 @@ use crate::{explicit_flags, output, report};
 use goodput_lab::compare::names::{LONGEST, letter, split};
 
 /// What may be said about files.
-const ABOUT_FILES: [&str; 3] = ["targets", "json", "quiet"];
+const ABOUT_FILES: [&str; 4] = ["targets", "json", "quiet", "verbose"];
 
 /// Whether any of the targets is a file.
 pub(super) fn is_meant(args: &CompareArgs) -> bool {

@@ -44,7 +44,7 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
 }
 
 /// What may be said about saved runs.
-const ABOUT_SAVED: [&str; 15] = [
+const ABOUT_SAVED: [&str; 16] = [
     "targets",
     "reference",
     "margin",
@@ -60,6 +60,7 @@ const ABOUT_SAVED: [&str; 15] = [
     "out",
     "json",
     "quiet",
+    "verbose",
 ];
 
 /// And about a server that the runs of a baseline are measured on again.
@@ -122,7 +123,7 @@ fn keep(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
     if !out.exists() {
         SeriesFolder::create(out).map_err(failed)?;
     }
-    let page = goodput_report::compare_text(comparison);
+    let page = goodput_report::compare_text(comparison, goodput_report::Detail::Full);
     report::replace(&out.join("summary.json"), report::json(comparison).as_bytes())?;
     report::replace(&out.join(CampaignFolder::REPORT), page.as_bytes())?;
     report::keep_comparison(out, comparison);

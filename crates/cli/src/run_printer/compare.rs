@@ -3,6 +3,7 @@
 
 use goodput_campaign::compare::{CompareState, Comparison, Quantity};
 use goodput_lab::CompareProgress;
+use goodput_report::Detail;
 
 use super::RunPrinter;
 use crate::report;
@@ -12,7 +13,9 @@ impl RunPrinter {
     pub(super) fn show_comparison(&self, progress: &CompareProgress<'_>) {
         match *progress {
             CompareProgress::Saved(folder, comparison) => {
-                self.warn_of(folder.write_report(&goodput_report::compare_text(comparison)));
+                self.warn_of(
+                    folder.write_report(&goodput_report::compare_text(comparison, Detail::Full)),
+                );
                 if comparison.comparison.state != CompareState::Unfinished {
                     report::keep_comparison(folder.path(), comparison);
                 }

@@ -39,13 +39,19 @@ impl RunPrinter {
                 self.say(&format!("warning: {}", failed.lines()));
             }
             SweepProgress::Saved(folder, summary) => {
-                self.warn_of(folder.write_report(&goodput_report::sweep_text(summary)));
+                self.warn_of(folder.write_report(&goodput_report::sweep_text(
+                    summary,
+                    goodput_report::Detail::Full,
+                )));
                 if summary.sweep.state != SweepState::Unfinished {
                     report::keep_sweep(folder.path(), summary);
                 }
             }
             SweepProgress::AllSaved(folder, sweeps) => {
-                self.warn_of(folder.write_report(&goodput_report::sweeps_text(sweeps)));
+                self.warn_of(folder.write_report(&goodput_report::sweeps_text(
+                    sweeps,
+                    goodput_report::Detail::Full,
+                )));
             }
             SweepProgress::Configuration { number, of, name } if !self.notes.quiet => {
                 let name = goodput_report::plain(name);

@@ -15,6 +15,10 @@ fn record(at: Nanos, ttft: Nanos) -> RequestRecord {
     RecordBuilder::new(at).status(200).tokens(tokens).finish("stop").build()
 }
 
+fn whole_page(found: &goodput_campaign::compare::Comparison) -> String {
+    compare_text(found, goodput_report::Detail::Full)
+}
+
 #[test]
 fn what_is_read_from_a_folder_is_what_was_written_there() {
     let place = tempfile::tempdir().unwrap();
@@ -29,7 +33,7 @@ fn what_is_read_from_a_folder_is_what_was_written_there() {
         pairs: Settings::default(),
         sides: [side("primary"), side("candidate")],
     };
-    let mut store = PairStore::create(&path, plan, compare_text, Arc::new(Silent)).unwrap();
+    let mut store = PairStore::create(&path, plan, whole_page, Arc::new(Silent)).unwrap();
     for second in 0..480 {
         let at = Nanos(second * 1_000_000_000);
         let ttft = Nanos::from_micros(100_000 + second % 60 * 500 + second / 60 * 137);

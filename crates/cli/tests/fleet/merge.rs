@@ -94,7 +94,7 @@ fn a_merged_run_reads_as_any_other() {
     }
     let again = fleet.session.run(&["report", "out", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
-    let text = fleet.session.run(&["report", "out"]).stdout;
+    let text = fleet.session.run(&["report", "out", "-v"]).stdout;
     assert!(text.contains("Clients     rank 0: valid, "), "{text}");
     assert!(text.contains("node-3, 4 × CPU"), "{text}");
     let page = fs::read_to_string(fleet.session.path("out/report.html")).unwrap();

@@ -341,6 +341,12 @@ fn report_gives_exactly_what_the_run_printed() {
     let live = session.run(&args);
     live.assert_finished("");
     assert_eq!(session.run(&["report", "out"]).stdout, live.stdout);
+    // The verdict comes first, and `-v` has the rest.
+    let first = live.stdout.split_whitespace().next();
+    assert!(["VALID", "SUSPECT", "VOID"].map(Some).contains(&first), "{}", live.stdout);
+    assert!(live.stdout.lines().count() <= 25, "{}", live.stdout);
+    let whole = session.run(&["report", "out", "-v"]).stdout;
+    assert!(whole.contains("Verdict") && whole.contains("schedule slip"), "{whole}");
     let json = session.run(&["report", "out", "--json"]).stdout;
     assert_eq!(json, std::fs::read_to_string(session.path("out/summary.json")).unwrap());
     let summary: serde_json::Value = serde_json::from_str(&json).unwrap();

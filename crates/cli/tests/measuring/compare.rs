@@ -130,7 +130,7 @@ fn a_slower_server_is_worse_and_the_page_follows_from_the_runs() {
         assert!(number(&found, "comparison.estimated_s") > 0.0);
         assert!(done.stderr.contains("up to 3 blocks of 2 runs"), "{}", done.stderr);
         assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
-        let page = session.run(&["report", "out"]).stdout;
+        let page = session.run(&["report", "out", "-v"]).stdout;
         assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
         assert!(page.contains("slow: mock:ttft=80ms,itl=2ms"), "{page}");
         let taken = session.run(&["compare", FAST, FAST, "--rate", "5", "--out", "out", "--quiet"]);

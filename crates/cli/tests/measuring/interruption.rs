@@ -97,6 +97,6 @@ fn kill_9_loses_at_most_one_second() {
     let expected = 50.0 * (ran - 1.0);
     let ok = number(&summary, "requests.ok");
     assert!(ok > expected - 4.0 * expected.sqrt(), "{ok} of about {expected}");
-    let text = session.run(&["report", "out"]);
+    let text = session.run(&["report", "out", "-v"]);
     assert!(text.stdout.contains("killed or still running"), "{}", text.stdout);
 }

@@ -318,7 +318,7 @@ fn plans_and_folders_of_another_version_are_refused() {
         let path = session.path("out").join(file);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace(known, other)).unwrap();
-        let outcome = session.run(&["report", "out"]);
+        let outcome = session.run(&["report", "out", "-v"]);
         assert_eq!(outcome.code, Some(2), "{file}");
         assert!(outcome.stderr.contains(other), "{}", outcome.stderr);
         std::fs::write(&path, text).unwrap();

@@ -125,7 +125,7 @@ fn colours_are_asked_for_or_not() {
     ]);
     assert!(!outcome.stdout.contains('\x1b'), "{}", outcome.stdout);
     let shown = |args: &[&str], name: &str, value: &str| {
-        let mut all = vec!["report", "out"];
+        let mut all = vec!["report", "-v", "out"];
         all.extend(args);
         let output = session.command(&all).env(name, value).output().unwrap();
         String::from_utf8(output.stdout).unwrap().contains("Verdict     \x1b[3")

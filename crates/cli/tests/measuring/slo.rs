@@ -93,7 +93,7 @@ fn goodput_is_attainment_times_the_rate() {
         assert_eq!(again.code, Some(0));
         let again: Value = serde_json::from_str(&again.stdout).unwrap();
         assert_eq!(again["slo"], summary["slo"]);
-        let page = session.run(&["report", "out"]).stdout;
+        let page = session.run(&["report", "out", "-v"]).stdout;
         for part in ["SLO         MISSED", "Goodput", "Fluidity", "errors < 1%: 2"] {
             assert!(page.contains(part), "{part}\n{page}");
         }
@@ -197,7 +197,7 @@ fn a_server_that_does_not_stream_keeps_no_promise_about_tokens() {
     assert!(has("not_streamed"), "{}", summary["caveats"]);
     // Fifty tokens were planned, and the server counts three.
     assert!(has("input_length"), "{}", summary["caveats"]);
-    let page = session.run(&["report", "out"]).stdout;
+    let page = session.run(&["report", "out", "-v"]).stdout;
     for words in ["chat, streaming asked for, answers came whole", "UNDECIDED: answers came whole"]
     {
         assert!(page.contains(words), "{words}\n{page}");

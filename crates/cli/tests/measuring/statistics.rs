@@ -31,7 +31,7 @@ fn run(target: &str, args: &[&str]) -> (Session, Outcome) {
 }
 
 fn run_in(session: &Session, target: &str, args: &[&str]) -> Outcome {
-    session.run(&[&["run", target], &PLAIN[..], args].concat())
+    session.run(&[&["run", target, "-v"], &PLAIN[..], args].concat())
 }
 
 /// Several runs at the same time.
@@ -157,7 +157,7 @@ fn a_cold_start_is_cut_or_told_of() {
         for (session, outcome, flags) in
             [(&cut.0, &cut.1, &[][..]), (&clean.0, &clean.1, &["--json"])]
         {
-            let report = session.run(&[&["report", "out"], flags].concat());
+            let report = session.run(&[&["report", "out", "-v"], flags].concat());
             assert_eq!((report.code, report.stdout.as_str()), (Some(0), outcome.stdout.as_str()));
             assert!(report.stdout.len() > 2_000, "{}", report.stdout);
         }

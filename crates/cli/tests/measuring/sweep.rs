@@ -90,7 +90,7 @@ fn rates_that_were_given() {
         about_time(|| assert!(number(&found["points"][0]["figures"], "ok") >= 50.0));
         // Every point is a run folder, and the page follows from them.
         assert_eq!(session.run(&["report", "out", "--json"]).stdout, done.stdout);
-        let page = session.run(&["report", "out"]).stdout;
+        let page = session.run(&["report", "out", "-v"]).stdout;
         assert_eq!(std::fs::read_to_string(session.path("out/report.txt")).unwrap(), page);
         assert!(
             page.contains("80.0") && page.lines().all(|line| line.chars().count() <= 80),
@@ -217,7 +217,7 @@ fn a_server_that_only_fails_is_no_answer() {
     );
     let why = found["caveats"][0]["message"].as_str().unwrap();
     assert!(why.contains("no request completed (mostly `http_500`)"), "{why}");
-    let page = session.run(&["report", "out"]).stdout;
+    let page = session.run(&["report", "out", "-v"]).stdout;
     assert!(!page.contains("went away"), "{page}");
 }
 

@@ -35,7 +35,7 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
         plan.contains(&format!("until = \"{until}\"")) && plan.contains("min_duration = \"1s\"")
     );
     assert_eq!(session.run(&["report", "out", "--json"]).stdout, outcome.stdout);
-    let page = session.run(&["report", "out"]).stdout;
+    let page = session.run(&["report", "out", "-v"]).stdout;
     assert!(page.contains("ended by --until: enough was known"), "{page}");
 }
 
@@ -142,7 +142,7 @@ fn a_point_out_of_reach_is_given_up() {
             assert_eq!(number(&summary, "slo.misses.timed_out"), 0.0);
             assert_eq!(at(&summary, "slo.state"), "missed");
         });
-        let page = session.run(&["report", "out"]).stdout;
+        let page = session.run(&["report", "out", "-v"]).stdout;
         for said in ["ended early: the SLO was out of reach", "ended early: hopeless"] {
             assert!(page.contains(said), "{page}");
         }

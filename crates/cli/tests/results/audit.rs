@@ -312,7 +312,7 @@ fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
     });
     let session = Session::new();
     let (url, quick) = (server.url(), ["--rate", "50", "--num-requests", "5", "--model", "m"]);
-    let mut command = session.command(&["run", &url, "--out", "out", "--meta", "gpu=H200"]);
+    let mut command = session.command(&["run", &url, "-v", "--out", "out", "--meta", "gpu=H200"]);
     command.args(quick).env("OPENAI_API_KEY", "sk-test-key-123");
     let page = crate::support::outcome_of(&mut command);
     page.assert_finished("");

@@ -179,7 +179,7 @@ fn a_kept_comparison_can_be_shown_again() {
     let written = fs::read_to_string(lab().path("kept/summary.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), found);
     let page = fs::read_to_string(lab().path("kept/report.txt")).unwrap();
-    let shown = |format: &str| lab().run(&["report", "kept", "--format", format]).stdout;
+    let shown = |format: &str| lab().run(&["report", "kept", "-v", "--format", format]).stdout;
     assert_eq!((shown("text"), shown("json")), (page, written));
     assert!(shown("junit").contains("<testsuite"), "{}", shown("junit"));
     assert!(shown("markdown").contains("slow"), "{}", shown("markdown"));

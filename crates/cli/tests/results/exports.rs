@@ -163,7 +163,7 @@ fn files_side_by_side() {
     let session = measured();
     let text = session.run(&["report", &fixture("vllm-python-open-detailed.json")]);
     said(&text, 0, &[]);
-    assert!(text.stdout.contains("30 ended well, 0 failed"), "{}", text.stdout);
+    assert!(text.stdout.contains("30 completed, 0 failed"), "{}", text.stdout);
     assert!(text.stdout.contains("SUSPECT"), "{}", text.stdout);
     let page = session.run(&["report", &fixture("aiperf-closed.json"), "--format", "md"]);
     assert!(page.stdout.contains("| ttft | 51.40 |"), "{}", page.stdout);

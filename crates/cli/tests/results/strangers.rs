@@ -143,7 +143,7 @@ fn only_plain_files_are_read() {
             }
         });
     }
-    soon(&session, &["report", "ran"]).assert_finished("as it was");
+    soon(&session, &["report", "ran", "-v"]).assert_finished("as it was");
     // Paths that are typed, or stand in a plan.
     replacements(&session.path("named"), |kind| {
         for args in [
@@ -175,7 +175,7 @@ fn only_plain_files_are_read() {
     for (name, limit) in [("plan.toml", "2 MiB"), ("manifest.json", "16 MiB")] {
         let path = session.path("ran").join(name);
         fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
-        let done = soon(&session, &["report", "ran"]);
+        let done = soon(&session, &["report", "ran", "-v"]);
         assert_eq!(done.code, Some(2), "{}", done.stderr);
         assert!(done.stderr.contains(&format!("larger than {limit}")), "{}", done.stderr);
         fs::copy(session.path("other").join(name), path).unwrap();

@@ -91,7 +91,7 @@ fn little_or_nothing_to_show() {
 #[test]
 fn ticks_are_round() {
     let ticks = |low: f64, high: f64, log: bool, about: usize| -> Vec<String> {
-        let scale = Scale::of([low, high].into_iter(), log).unwrap();
+        let scale = Scale::from_values([low, high].into_iter(), log).unwrap();
         scale.ticks(about).into_iter().map(|(_, text)| text).collect()
     };
     assert_eq!(ticks(0.0, 52.0, false, 6), ["0", "10", "20", "30", "40", "50"]);
@@ -105,7 +105,7 @@ fn ticks_are_round() {
 #[test]
 fn a_difference_of_nothing_does_not_fill_a_chart() {
     let ends = |low: f64, high: f64, log: bool| {
-        let scale = Scale::of([low, high].into_iter(), log).unwrap().with_room();
+        let scale = Scale::from_values([low, high].into_iter(), log).unwrap().with_room();
         (scale.ends().0, scale.ends().1)
     };
     let (low, high) = ends(2.0, 2.01, true);

@@ -24,7 +24,7 @@ pub fn page(document: &Document) -> String {
         sections.push(("answer", "Answer"));
     }
     for part in &document.sections {
-        let inside = Html::of(|html| {
+        let inside = Html::from_fn(|html| {
             for (on, block) in &part.blocks {
                 if on.has(Formats::HTML) {
                     write(html, block);

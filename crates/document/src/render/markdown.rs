@@ -104,7 +104,7 @@ fn write_marks(page: &mut String, marks: &[SeverityMark]) -> Result<(), Error> {
 }
 
 /// Text that may hold foreign words: nothing in it ends a cell, starts a tag, a link or a code span,
-/// and nobody is called by it: models are named `@cf/…`, and a mention would reach somebody. Between
+/// and it mentions no user: models are named `@cf/…`, and GitHub would notify the account of that name. Between
 /// two dollars GitHub sees mathematics, escaped or not.
 fn text(text: &str) -> String {
     let mut out = String::new();

@@ -26,12 +26,12 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// The page as a file.
     pub fn into_string(self) -> String {
-        let about = Html::of(|html| {
+        let about = Html::from_fn(|html| {
             if !self.about.is_empty() {
                 html.leaf("p", &[("class", "about")], self.about);
             }
         });
-        let nav = Html::of(|html| self.nav(html));
+        let nav = Html::from_fn(|html| self.nav(html));
         let page = filled(
             include_str!("page.html"),
             &[

@@ -33,7 +33,7 @@ pub fn figure(html: &mut Html, chart: &Chart) {
     });
 }
 
-/// Bars of parts likewise; their numbers are in a table beside them.
+/// Bars of parts likewise; their numbers are in a table next to them.
 pub fn stack(html: &mut Html, stack: &Stack) {
     if stack.is_empty() {
         return;
@@ -136,7 +136,7 @@ pub fn grid(
 
 /// A table whose rows lead on. Wide ones scroll by themselves.
 pub fn linked(html: &mut Html, caption: &str, heads: &[&str], rows: impl FnOnce(&mut Html)) {
-    // Beside the table and not in it: it is as wide as the page.
+    // Next to the table and not in it: it is as wide as the page.
     html.leaf("p", &[("class", "advice")], caption);
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
         html.element("table", &[("aria-label", caption)], |html| table_parts(html, heads, rows));

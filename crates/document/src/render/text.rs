@@ -4,9 +4,10 @@ use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
 
 use crate::chart::draw;
-use crate::clip::{fit, left, right};
+use crate::clip::{clip, fit, left, right};
 use crate::document::{
-    Align, Block, Cell, Column, Document, Fact, Failure, Formats, List, SeverityMark, Table,
+    Align, Block, Cell, Column, Detail, Document, Fact, Failure, Formats, List, SeverityMark,
+    Standing, Table,
 };
 use crate::wrap::wrap;
 use goodput_model::plain;
@@ -22,21 +23,23 @@ const GAP: usize = 2;
 /// Last lines of what failed.
 const LAST: usize = 12;
 
+/// Rows of a table, lines below a label, and warnings on a short page.
+const SHORT_ROWS: usize = 10;
+const SHORT_LINES: usize = 2;
+const SHORT_MARKS: usize = 4;
+
 /// The page. Foreign words may be longer than a line: those are cut.
-pub fn page(document: &Document) -> String {
+pub fn page(document: &Document, detail: Detail) -> String {
     let mut page = String::new();
-    for line in &document.head {
-        if document.keeps_long_lines {
-            page.extend([&plain(line), "\n"]);
-        } else {
-            lines(&mut page, line);
-        }
+    match detail {
+        Detail::Short => write_headline(&mut page, document),
+        Detail::Full => write_head(&mut page, document),
     }
     for section in &document.sections {
         let mut inside = String::new();
         for (on, block) in &section.blocks {
-            if on.has(Formats::TEXT) {
-                write(&mut inside, block);
+            if on.has(format(detail)) {
+                write(&mut inside, block, detail);
             }
         }
         if !inside.is_empty() && !page.is_empty() {
@@ -44,15 +47,49 @@ pub fn page(document: &Document) -> String {
         }
         page.push_str(&inside);
     }
-    if document.keeps_long_lines { page } else { fit(&page, WIDTH) }
+    match detail {
+        Detail::Full if document.keeps_long_lines => page,
+        _ => fit(&page, WIDTH),
+    }
 }
 
-fn write(page: &mut String, block: &Block) {
+fn format(detail: Detail) -> Formats {
+    match detail {
+        Detail::Short => Formats::SHORT,
+        Detail::Full => Formats::TEXT,
+    }
+}
+
+fn write_head(page: &mut String, document: &Document) {
+    for line in &document.head {
+        if document.keeps_long_lines {
+            page.extend([&plain(line), "\n"]);
+        } else {
+            lines(page, line);
+        }
+    }
+}
+
+/// The verdict, and what it is about.
+fn write_headline(page: &mut String, document: &Document) {
+    let standing = document.answer.as_ref().map(|answer| match answer.standing {
+        Standing::Verdict(verdict) => verdict.name().to_uppercase(),
+        Standing::Words(words) => words.to_owned(),
+    });
+    let headline = Some(plain(&document.headline));
+    let parts: Vec<String> = standing.into_iter().chain(headline).collect();
+    page.push_str(&clip(&parts.join("  "), WIDTH));
+    page.push('\n');
+}
+
+fn write(page: &mut String, block: &Block, detail: Detail) {
     match block {
-        Block::Facts(facts) => write_facts(page, facts),
-        Block::Table(table) => write_tables(page, table),
-        Block::Marks(marks) => write_marks(page, marks),
-        Block::Folded(folded) => folded.blocks.iter().for_each(|block| write(page, block)),
+        Block::Facts(facts) => write_facts(page, facts, detail),
+        Block::Table(table) => write_tables(page, table, detail),
+        Block::Marks(marks) => write_marks(page, marks, detail),
+        Block::Folded(folded) => {
+            folded.blocks.iter().for_each(|block| write(page, block, detail));
+        }
         Block::Plot(plot) => page.push_str(&draw(plot)),
         Block::Note(note) => lines(page, &note.text),
         Block::List(List { title, items }) => {
@@ -63,8 +100,11 @@ fn write(page: &mut String, block: &Block) {
         }
         Block::Strong(text) | Block::Heading(text) => lines(page, text),
         Block::Judgement(found) => {
-            field(page, "Verdict", &verdict_line(found.verdict));
-            write_marks(page, &found.marks);
+            // The first line of a short page has the verdict.
+            if detail == Detail::Full {
+                field(page, "Verdict", &verdict_line(found.verdict));
+            }
+            write_marks(page, &found.marks, detail);
         }
         Block::Failure(failure) => write_failure(page, failure),
         Block::Lines(found) => {
@@ -85,15 +125,37 @@ fn lines(page: &mut String, text: &str) {
     }
 }
 
-fn write_facts(page: &mut String, facts: &[Fact]) {
-    for fact in facts.iter().filter(|fact| fact.on.has(Formats::TEXT)) {
-        field(page, &fact.label, &plain(&fact.text));
+fn write_facts(page: &mut String, facts: &[Fact], detail: Detail) {
+    let shown = facts.iter().filter(|fact| fact.on.has(format(detail)));
+    if detail == Detail::Full {
+        return shown.for_each(|fact| field(page, &fact.label, &plain(&fact.text)));
+    }
+    let shown: Vec<&Fact> = shown.collect();
+    for group in shown.chunk_by(|_, next| next.label.is_empty()) {
+        let texts = group.iter().map(|fact| (fact.label.as_str(), fact.text.as_str()));
+        write_some(page, &texts.collect::<Vec<_>>(), 1 + SHORT_LINES);
     }
 }
 
-fn write_marks(page: &mut String, marks: &[SeverityMark]) {
-    for mark in marks {
-        field(page, mark.word, &plain(&mark.text));
+fn write_marks(page: &mut String, marks: &[SeverityMark], detail: Detail) {
+    let texts: Vec<(&str, &str)> =
+        marks.iter().map(|mark| (mark.word, mark.text.as_str())).collect();
+    match detail {
+        Detail::Full => texts.iter().for_each(|(word, text)| field(page, word, &plain(text))),
+        Detail::Short => write_some(page, &texts, SHORT_MARKS),
+    }
+}
+
+/// At most this many of them, each in one line, and how many are left out.
+fn write_some(page: &mut String, texts: &[(&str, &str)], most: usize) {
+    // The line that counts takes no more room than what it counts.
+    let most = if texts.len() == most + 1 { texts.len() } else { most };
+    for (label, text) in texts.iter().take(most) {
+        field(page, label, &clip(&plain(text), WIDTH - LABEL - 2));
+    }
+    let rest = texts.len().saturating_sub(most);
+    if rest > 0 {
+        field(page, "", &format!("and {rest} more"));
     }
 }
 
@@ -129,7 +191,13 @@ fn write_failure(page: &mut String, failure: &Failure) {
 }
 
 /// The table, cut where it has to be.
-fn write_tables(page: &mut String, table: &Table) {
+fn write_tables(page: &mut String, table: &Table, detail: Detail) {
+    if detail == Detail::Short && table.rows.len() > SHORT_ROWS + 1 {
+        let few = few_rows(table);
+        write_tables(page, &few, detail);
+        let rest = table.rows.len() - few.rows.len();
+        return lines(page, &format!("{:LABEL$}  and {rest} more", ""));
+    }
     for (place, way) in table.ways.iter().enumerate() {
         let tables: Vec<Table> = way.iter().map(|cut| table.cut(cut)).collect();
         if place + 1 == table.ways.len() || tables.iter().all(fits) {
@@ -137,6 +205,18 @@ fn write_tables(page: &mut String, table: &Table) {
         }
     }
     if table.is_natural { write_natural(page, table) } else { write_table(page, table) }
+}
+
+/// The same with those rows that a short page shows.
+fn few_rows(table: &Table) -> Table {
+    let all = || 0..table.rows.len();
+    let mut places: Vec<usize> =
+        table.first.iter().copied().chain(all()).take(SHORT_ROWS).collect();
+    if table.first.len() >= SHORT_ROWS {
+        places.sort_unstable();
+    }
+    let rows = places.iter().filter_map(|place| table.rows.get(*place).cloned()).collect();
+    Table { rows, ..table.clone() }
 }
 
 /// Columns of a table that is as wide as its cells.

@@ -19,7 +19,7 @@ const WIDE: f64 = 9.6;
 /// A line of names above the axes.
 const ROW: f64 = 17.0;
 
-/// The picture for a page, which has the title beside it and the colours in its style sheet.
+/// The picture for a page, which has the title next to it and the colors in its style sheet.
 pub fn inline(chart: &Chart) -> String {
     let (drawing, frame) = drawn(chart);
     frame.inline(&drawing, height(chart))
@@ -104,7 +104,7 @@ fn scale(chart: &Chart, horizontal: bool) -> Option<Scale> {
     });
     let has_bars = chart.series.iter().any(|series| series.shape == Shape::Bars);
     let zero = (!axis.is_log && (axis.from_zero || (has_bars && !horizontal))).then_some(0.0);
-    let scale = Scale::of(of_dots.chain(of_rules).flatten().chain(zero), axis.is_log)?;
+    let scale = Scale::from_values(of_dots.chain(of_rules).flatten().chain(zero), axis.is_log)?;
     Some(if horizontal { scale } else { scale.with_room() })
 }
 

@@ -10,7 +10,7 @@ use crate::scale::Scale;
 
 /// The picture in its own units.
 const WIDTH: f64 = 860.0;
-/// Where the plot begins and ends, and where the words beside it stand.
+/// Where the plot begins and ends, and where the words next to it stand.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 500.0;
 const CHANGE: f64 = 520.0;
@@ -22,12 +22,12 @@ const FOOT: f64 = 44.0;
 /// Columns of the texts at the left and the right.
 const NAME: usize = 27;
 const CHANGE_COLUMNS: usize = 30;
-/// An interval longer than so many times the usual one is cut at the edge.
+/// An interval longer than this many times the usual one is cut at the edge.
 const LONG: f64 = 8.0;
 
 const STYLE: &str = concat!(include_str!("standalone.css"), include_str!("forest.css"));
 
-/// What can be said of a row: told by mark, symbol and word, and by colour only then.
+/// What can be said of a row: told by mark, symbol and word, and by color only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForestMark {
     /// The interval lies on the good side.
@@ -147,7 +147,7 @@ impl Forest {
         self.groups.iter().map(group).collect::<Vec<_>>().join(" ")
     }
 
-    /// The picture for a page, which has the title beside it and the colours in its style sheet.
+    /// The picture for a page, which has the title next to it and the colors in its style sheet.
     pub fn inline(&self) -> String {
         self.picture(0.0, "")
     }
@@ -203,7 +203,7 @@ impl Forest {
         let (low, high) =
             cut.fold((0.0, 0.0), |(low, high): (f64, f64), v| (low.min(v), high.max(v)));
         let room = ((high - low) * 0.04).max(0.1);
-        let x = Scale::of([low - room, high + room].into_iter(), false)?;
+        let x = Scale::from_values([low - room, high + room].into_iter(), false)?;
         Some(ForestArea { x, low: low - room, high: high + room, top, bottom })
     }
 

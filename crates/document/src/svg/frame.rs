@@ -14,7 +14,7 @@ pub(super) const CHARACTER: f64 = 7.0;
 const TITLE: f64 = 30.0;
 const LEFT: f64 = 12.0;
 
-/// The colours of a picture that stands alone: those of the page in light.
+/// The colors of a picture that stands alone: those of the page in light.
 const STYLE: &str = include_str!("standalone.css");
 
 /// What stands in a legend for one thing.
@@ -27,7 +27,7 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn of(series: &'a Series) -> Self {
+    pub(super) fn from_series(series: &'a Series) -> Self {
         Self { name: &series.name, shape: series.shape, tone: series.tone }
     }
 
@@ -59,7 +59,7 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// For a page, which has title, legend and colours around it.
+    /// For a page, which has title, legend and colors around it.
     pub(super) fn inline(&self, drawing: &str, height: f64) -> String {
         self.picture(drawing, height)
     }

@@ -75,7 +75,8 @@ fn frame(stack: &Stack) -> Frame<'_> {
 fn drawing(stack: &Stack) -> String {
     let mut out = String::new();
     let totals = stack.bars.iter().map(|(_, parts)| parts.iter().copied().map(shown).sum::<f64>());
-    let Some(scale) = Scale::of(totals.chain([0.0]), false).filter(|_| !stack.is_empty()) else {
+    let Some(scale) = Scale::from_values(totals.chain([0.0]), false).filter(|_| !stack.is_empty())
+    else {
         return out;
     };
     let bottom = stack.height() - BOTTOM;

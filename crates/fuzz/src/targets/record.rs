@@ -113,7 +113,7 @@ pub(super) fn targets() -> Vec<Target> {
             words: &["null", "\"percentiles\":", "\"caveats\":[]"],
             check: |case| {
                 let Some(summary) = json::<Summary>(case)? else { return Ok(()) };
-                drop(goodput_report::text(&summary));
+                drop(goodput_report::text(&summary, goodput_report::Detail::Full));
                 Ok(())
             },
             limits: Limits { per_byte: 512, ..USUAL },
@@ -188,7 +188,7 @@ fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String
     let each = || records.iter().cloned();
     let summary = goodput_stats::analyse(plan, facts, each, &samples, judgements);
     drop(goodput_stats::details(plan, &summary, each(), &samples));
-    drop(goodput_report::text(&summary));
+    drop(goodput_report::text(&summary, goodput_report::Detail::Full));
     serde_json::to_string(&summary).map(drop).map_err(|error| format!("no summary: {error}"))
 }
 

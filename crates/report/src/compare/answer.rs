@@ -270,7 +270,7 @@ fn titles(comparison: &Comparison, findings: &[&Finding]) -> String {
     first(findings.iter().map(one).collect(), "")
 }
 
-/// The name of the median beside a tail: `ttft_p50` of `ttft_p99`.
+/// The name of the median next to a tail: `ttft_p50` of `ttft_p99`.
 fn median_of(metric: &str) -> Option<String> {
     let (base, percent) = metric.rsplit_once("_p")?;
     let is_tail =
@@ -361,7 +361,7 @@ fn no_verdict(comparison: &Comparison, side: u32) -> String {
             several(rest.len() as u32, "more reason")
         ),
         None if !comparison.is_paired && has_no_spread => format!(
-            "no verdict on {name}: nobody knows how much such runs differ by chance. Several runs \
+            "no verdict on {name}: how much such runs differ by chance is not known. Several runs \
              of each side, or a noise floor of this load (`goodput compare TARGET --aa`), would tell"
         ),
         None if !lacked.is_empty() => {

@@ -14,7 +14,7 @@ use goodput_campaign::saved::ComparisonDetails;
 use crate::view::{Circumstances, Picture, pictures};
 use goodput_document::svg::Chart;
 
-/// A comparison, and what lies beside it.
+/// A comparison, and what lies next to it.
 #[derive(Debug, Clone, Copy)]
 pub struct CompareView<'a> {
     /// Its numbers.

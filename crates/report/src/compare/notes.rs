@@ -1,4 +1,4 @@
-//! What a comparison says beside its tables: who, how, what differs, what was sent, how much is chance.
+//! What a comparison says next to its tables: who, how, what differs, what was sent, how much is chance.
 
 use goodput_campaign::compare::{
     CompareState, Comparison, Design, Difference, Floor, Matter, Order, Quantity, Side, Stopped,
@@ -13,7 +13,7 @@ use goodput_document::number::duration;
 use goodput_document::number::{count, trimmed};
 use goodput_model::plain;
 
-/// A label and what stands beside it.
+/// A label and what stands next to it.
 pub(crate) type LabelledText = (&'static str, String);
 
 /// Who was compared, and how.
@@ -48,9 +48,9 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
     } else {
         let text = if facts.from_baseline {
             "those of the first side are saved, and its plans were measured again on the others: what \
-             changed in between beside the sides is in the figures too"
+             else changed in between is in the figures too"
         } else {
-            "saved runs, which nobody interleaved: what changed between them beside the sides is in \
+            "saved runs, not interleaved: what else changed between them is in \
              the figures too"
         };
         notes.push(("Runs", text.to_owned()));
@@ -244,7 +244,7 @@ pub(crate) fn sent(comparison: &Comparison) -> Vec<LabelledText> {
 /// Whether all sides were sent the same.
 pub(crate) fn proof(comparison: &Comparison) -> String {
     let Some(proof) = &comparison.proof else {
-        return "not proven to be the same: there are no hashes of what was sent".to_owned();
+        return "not proven to be the same: hashes of what was sent are missing".to_owned();
     };
     if proof.compared == 0 {
         return "not proven to be the same: no request was sent to every side".to_owned();
@@ -260,8 +260,8 @@ pub(crate) fn proof(comparison: &Comparison) -> String {
     }
     let instants = match proof.same_instant {
         None => ", each sent when the one before it was answered".to_owned(),
-        Some(all) if all >= proof.identical => ", due at the same instants".to_owned(),
-        Some(some) => format!(", only {} of them due at the same instants", count(some)),
+        Some(all) if all >= proof.identical => ", scheduled at the same instants".to_owned(),
+        Some(some) => format!(", only {} of them scheduled at the same instants", count(some)),
     };
     format!(
         "{} sent to every side, the same to the byte{model}{instants}; SHA-256 {}",

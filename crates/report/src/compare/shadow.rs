@@ -1,4 +1,4 @@
-//! What a comparison of live traffic says beside its figures.
+//! What a comparison of live traffic says next to its figures.
 
 use goodput_campaign::compare::{CompareState, Comparison};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
@@ -73,7 +73,7 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
         (
             "Pairs",
             format!(
-                "{}, of which {} ended well on both sides",
+                "{}, of which {} completed on both sides",
                 count(shadow.pairs),
                 count(shadow.good)
             ),
@@ -150,7 +150,7 @@ pub(crate) fn counts(comparison: &Comparison, found: &ShadowReport) -> Option<Ta
     let names = labels(comparison);
     let title = "What became of the pairs";
     let is_there = !all.is_empty() && names.len() >= 2;
-    let rows = Table::of(title, title, all)
+    let rows = Table::from_subjects(title, title, all)
         .left("", 0, |(kind, _)| *kind)
         .each(
             names.iter().take(2).enumerate(),

@@ -46,9 +46,9 @@ pub(crate) const BARE: [usize; 3] = [0, 3, 12];
 pub(crate) const VALUES: (&str, [usize; 3]) = ("Values", [0, 1, 2]);
 pub(crate) const UNITS: [usize; 2] = [0, 4];
 pub(crate) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
-/// The same where there is no room: the estimate beside the test stands with the units.
+/// The same where there is no room: the estimate next to the test stands with the units.
 pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
-pub(crate) const BESIDE: [usize; 3] = [0, 4, 9];
+pub(crate) const NEXT_TO_TEST: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
 pub(crate) fn figures(
@@ -71,7 +71,7 @@ pub(crate) fn figures(
             _ => known.value(of(one)),
         }
     };
-    let rows = Table::of(title.clone(), title, own)
+    let rows = Table::from_subjects(title.clone(), title, own)
         .left("", 0, |(known, _)| known.heading())
         .left(reference, 0, value(|one| one.reference))
         .left(name, 0, value(|one| one.candidate))
@@ -174,8 +174,8 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<&'static str> {
 const DOUBTFUL: &str =
     "?: signed ranks and t do not agree: an outlier, or blocks that are not alike";
 
-/// Beside a word whose interval does not say it.
-const STEPPED: &str = "better or WORSE beside an interval that holds zero: intervals hold for all \
+/// Next to a word whose interval does not say it.
+const STEPPED: &str = "better or WORSE next to an interval that holds zero: intervals hold for all \
                        tested figures together; that a figure differs is told by its p, step by \
                        step, and is as sure";
 
@@ -188,7 +188,7 @@ fn is_by_step(finding: &Finding) -> bool {
 
 /// What was asked to hold.
 pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
-    let rows = Table::of("Gates", "Gates", &comparison.gates)
+    let rows = Table::from_subjects("Gates", "Gates", &comparison.gates)
         .left("gate", 0, |gate| {
             format!("{} {}", FigureWords::new(&gate.gate.metric).name(), limit(&gate.gate))
         })
@@ -240,7 +240,7 @@ fn axes_of(
     sides: &[usize],
 ) -> Option<Table> {
     let title = format!("All axes, {}", level(comparison, place));
-    let rows = Table::of(title.clone(), title, &summary.rows)
+    let rows = Table::from_subjects(title.clone(), title, &summary.rows)
         .left("", 0, |row| with_unit(&plain(&row.title), &plain(&row.unit)))
         .each(
             sides,

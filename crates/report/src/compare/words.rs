@@ -28,7 +28,7 @@ pub(crate) struct FigureWords {
 }
 
 impl FigureWords {
-    /// The figure of this name; one that nobody knows is shown by its name.
+    /// The figure of this name; an unknown one is shown by its name.
     pub(crate) fn new(name: &str) -> Self {
         metric(name).map_or_else(
             || Self {
@@ -255,7 +255,7 @@ pub(crate) fn level(comparison: &Comparison, place: u32) -> String {
         _ if comparison.shadow.is_some() => "live traffic".to_owned(),
         Some(Level::Rate(rate)) => format!("{} req/s", trimmed(rate)),
         Some(Level::Users(users)) => several(users, "user"),
-        // A load that changes, or comes all at once, is no number.
+        // A load that changes, or comes all at once, has no number.
         None if design.quantity == Quantity::Runs && design.levels.is_empty() => {
             "the same load".to_owned()
         }

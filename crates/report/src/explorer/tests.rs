@@ -27,7 +27,7 @@ fn grids<'a>(points: &[(f64, String, &'a SloGrid)]) -> Vec<LoadGrid<'a>> {
 }
 
 fn at_levels(points: &[(f64, String, &SloGrid)], asked: SloLimits) -> String {
-    Html::of(|html| fill(html, &grids(points), Some(8), asked, None)).into_string()
+    Html::from_fn(|html| fill(html, &grids(points), Some(8), asked, None)).into_string()
 }
 
 /// The numbers for the script.
@@ -128,7 +128,7 @@ fn without_a_script_the_table_stands_at_what_was_asked() {
         assert!(both.contains(cell), "{cell}\n{both}");
     }
     let turned = page(&[(low, &missed), (high, &kept)], ASKED);
-    // What keeps it above one that misses it is no answer.
+    // What keeps it above one that misses it is not an answer.
     assert!(
         turned.contains(": 5 req/s, the lowest load that was measured, misses it."),
         "{turned}"
@@ -210,13 +210,13 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     let kept = small(&[500.0], &[(0, 0, 99, 1000), (1, 0, 1, 10)], 100);
     let points = [46.0, 50.0, 57.0].map(|level| (level, format!("{level} req/s"), &kept));
     let shown = |answer: Option<&StatedAnswer>| {
-        Html::of(|html| fill(html, &grids(&points), None, ASKED, answer)).into_string()
+        Html::from_fn(|html| fill(html, &grids(&points), None, ASKED, answer)).into_string()
     };
     let text = "46 req/s (45–48) with p99 TTFT < 500 ms".to_owned();
     let page = shown(Some(&StatedAnswer { level: Some(46.0 + 1e-9), text: text.clone() }));
     assert!(
         page.contains(
-            "As it was asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
+            "Reset: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
              output tok/s."
         ),
         "{page}"

@@ -101,7 +101,7 @@ pub(super) fn figures(summary: &Summary) -> Vec<Card> {
     let rates = &summary.throughput;
     if let Some(rate) = rates.requests_per_s {
         let due = summary.load.scheduled_rps;
-        let due = due.map_or(String::new(), |due| format!("{} due", amount(due)));
+        let due = due.map_or(String::new(), |due| format!("{} scheduled", amount(due)));
         add("Requests/s", amount(rate), due);
     }
     if let Some(rate) = rates.output_tokens_per_s {

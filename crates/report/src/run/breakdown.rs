@@ -90,7 +90,7 @@ fn table(dimension: &str, all: &Slices) -> Table {
     let heading = label(&format!("by {}", heading(dimension)));
     let number = |n: u64| Cell::from(count(n)).short(n.to_string());
     let caption = format!("By {name}: latencies in ms, lengths in tokens");
-    Table::of("", caption, slices)
+    Table::from_subjects("", caption, slices)
         .with(
             Column::left(name.as_str(), room).short(format!("tokens, ms\n{heading}")),
             |(value, _)| Cell::from(value.as_str()).short(label(value)),

@@ -4,7 +4,7 @@ use goodput_stats::{Quick, Summary, ThreadSummary};
 
 use super::HTML;
 use super::facts::three;
-use goodput_document::number::{amount, count, known, percent};
+use goodput_document::number::{amount, count, known, percent, plural};
 use goodput_document::{Block, Fact, Section, Table};
 
 pub(super) fn section(summary: &Summary) -> Section {
@@ -12,7 +12,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let ms = |of: fn(&Quick) -> Option<f64>| {
         move |(_, quick): &(&str, Quick)| known(of(quick), |value| format!("{value:.3}"))
     };
-    let times = Table::of("", "The instrument's own times", errors(summary))
+    let times = Table::from_subjects("", "The instrument's own times", errors(summary))
         .right("ms", 0, |(name, _)| *name)
         .right("p50", 0, ms(|quick| quick.p50))
         .right("p99", 0, ms(|quick| quick.p99))
@@ -20,8 +20,8 @@ pub(super) fn section(summary: &Summary) -> Section {
         .table;
     let canary = summary.client.canary.map(|canary| {
         Block::remark(format!(
-            "The canary is a server of known timing inside the process, asked by the same code beside \
-             the load: {} answers, {} without one. What it is off by, latencies above may be off by.",
+            "The canary is a server of known timing inside the process, measured by the same code during \
+             the load: {} answers, {} without one. Latencies above may be off by as much as it is.",
             count(canary.n),
             count(canary.unanswered)
         ))
@@ -31,7 +31,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     all.extend(host(summary).map(|text| Fact::new("Host", text)));
     all.extend(summary.client.littles_law.as_ref().map(|law| {
         let text = format!(
-            "{} under way on average, {} arrivals per second times {:.3} s each: {} apart, {} \
+            "{} in flight on average, {} arrivals per second times {:.3} s each: {} apart, {} \
              explained by the ends of the window",
             amount(law.in_flight),
             amount(law.arrivals_per_s),
@@ -77,9 +77,9 @@ fn health(summary: &Summary) -> Vec<String> {
     }
     let tcp = &client.tcp;
     all.push(format!(
-        "{} connections opened on demand, {} reused, {} reopened; {} segments sent again; in flight {} on \
+        "{} opened on demand, {} reused, {} reopened; {} segments sent again; in flight {} on \
          average, {} at the end",
-        count(tcp.opened),
+        plural(tcp.opened, "connection"),
         count(tcp.reused),
         count(summary.requests.reconnects),
         count(tcp.retransmits),
@@ -115,8 +115,7 @@ fn errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
 fn stalls(summary: &Summary) -> Option<String> {
     let stalls = &summary.client.stalls;
     Some(match (stalls.count, stalls.longest_ms, stalls.longest_at_s) {
-        (0, ..) if summary.client.observed_until_s <= 0.0 => return None,
-        (0, ..) => "none: no worker stood still".to_owned(),
+        (0, ..) => return None,
         (n, longest, at) => format!(
             "{} on the worker that had most, {:.1} ms in all; the longest {} ms{}; {} measured requests \
              touched, their latencies cut",
@@ -162,7 +161,7 @@ fn threads(summary: &Summary) -> Table {
     let share = |of: fn(&ThreadSummary) -> f64| {
         move |(_, thread): &(&String, &ThreadSummary)| format!("{:.1}", of(thread) * 100.0)
     };
-    Table::of("", "Threads, in shares of one processor", &summary.client.threads)
+    Table::from_subjects("", "Threads, in shares of one processor", &summary.client.threads)
         .right("thread", 0, |(name, _)| name.as_str().to_owned())
         .right("busy, %", 0, share(|thread| thread.cpu_share))
         .right("busiest second, %", 0, share(|thread| thread.cpu_share_max))

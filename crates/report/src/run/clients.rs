@@ -64,7 +64,7 @@ fn row(part: &ShardPart) -> Vec<String> {
         part.facts.shard.index().to_string(),
         count(part.requests),
         ms(part.late_ms, 1),
-        // Where monotonic clocks begin is nobody's business; how well they were compared is.
+        // Where monotonic clocks begin tells nothing; how well they were compared does.
         ms(clock.map(|clock| clock.error_ns as f64 / 1e6), 3),
         clock.map_or("–".to_owned(), |clock| format!("{:+.1}", clock.wall_ns as f64 / 1e6)),
         verdict.to_owned(),
@@ -100,7 +100,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let Some(ClientRows { rows, more }) = cells(summary) else { return section };
     let caption = "The machines that sent this load together, those in trouble first";
     let last = HEAD.len() - 1;
-    let table = Table::of("Clients", caption, rows)
+    let table = Table::from_subjects("Clients", caption, rows)
         .each(
             HEAD.into_iter().enumerate(),
             |(place, head)| match place {

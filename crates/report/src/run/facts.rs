@@ -59,7 +59,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
 fn requests(summary: &Summary) -> String {
     let requests = &summary.requests;
     let mut sample = format!(
-        "{} due, {} ok, {} failed",
+        "{} scheduled, {} completed, {} failed",
         count(requests.scheduled),
         count(requests.ok),
         count(requests.failed)
@@ -99,14 +99,14 @@ fn load(summary: &Summary) -> String {
             match (&load.shape, &summary.replay) {
                 (Some(shape), _) => format!(
                     "{kind}, {arrivals} arrivals over {shape}, {offered} {unit} offered on average; \
-                     {due} req/s due, {sent} sent"
+                     {due} req/s scheduled, {sent} sent"
                 ),
                 (_, Some(_)) => {
-                    format!("{kind}, the instants of a trace; {due} req/s due, {sent} sent")
+                    format!("{kind}, the instants of a trace; {due} req/s scheduled, {sent} sent")
                 }
-                _ if load.offered_rps.is_none() => format!("{kind}, all due at once"),
+                _ if load.offered_rps.is_none() => format!("{kind}, all scheduled at once"),
                 _ => format!(
-                    "{kind}, {arrivals} arrivals, {offered} {unit} offered; {due} {}due, {sent} sent{cv}",
+                    "{kind}, {arrivals} arrivals, {offered} {unit} offered; {due} {}scheduled, {sent} sent{cv}",
                     if summary.sessions.is_some() { "req/s " } else { "" }
                 ),
             }
@@ -181,7 +181,7 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 fn steadiness(summary: &Summary) -> Option<String> {
     let Steadiness { state, trend, cut, .. } = summary.steadiness.as_ref()?;
     let drift = trend.as_ref().map_or(String::new(), |trend| {
-        format!("; {} {:+.1} % from begin to end", trend.metric, trend.drift_share * 100.0)
+        format!("; {} {:+.1} % from beginning to end", trend.metric, trend.drift_share * 100.0)
     });
     Some(match state {
         Steady::Steady => {
@@ -212,15 +212,42 @@ fn tokens(summary: &Summary) -> String {
     )
 }
 
+/// How requests were sent, and for how long they were measured.
+pub(super) fn load_in_short(summary: &Summary) -> String {
+    let load = &summary.load;
+    let how = match (load.mode.as_str(), load.offered_rps) {
+        ("closed", _) => format!("closed loop, {} users", load.concurrency.unwrap_or(0)),
+        ("burst", _) => "burst: all at once".to_owned(),
+        (_, Some(rate)) => {
+            let unit = if summary.sessions.is_some() { "sessions/s" } else { "req/s" };
+            let arrivals = load.arrivals.as_deref().unwrap_or_default();
+            format!("open loop, {} {unit} offered, {arrivals} arrivals", amount(rate))
+        }
+        _ if summary.replay.is_some() => "open loop, the instants of a trace".to_owned(),
+        _ => "open loop, all at once".to_owned(),
+    };
+    format!("{how}; {:.1} s measured", summary.window.end_s - summary.window.start_s)
+}
+
+/// Rates in the window.
+pub(super) fn rates_in_window(summary: &Summary) -> String {
+    let rate = |rate: Option<f64>| known(rate, amount);
+    let inside = &summary.throughput;
+    format!(
+        "{} req/s · {} output tok/s · {} total tok/s",
+        rate(inside.requests_per_s),
+        rate(inside.output_tokens_per_s),
+        rate(inside.total_tokens_per_s)
+    )
+}
+
 /// Rates in the window, and of the whole run.
 pub(super) fn throughput(summary: &Summary) -> String {
     let rate = |rate: Option<f64>| known(rate, amount);
-    let (inside, whole) = (&summary.throughput, &summary.whole_run);
+    let whole = &summary.whole_run;
     format!(
-        "{} req/s · {} output tok/s · {} total tok/s (whole run with drain: {} req/s, {} output tok/s)",
-        rate(inside.requests_per_s),
-        rate(inside.output_tokens_per_s),
-        rate(inside.total_tokens_per_s),
+        "{} (whole run with drain: {} req/s, {} output tok/s)",
+        rates_in_window(summary),
         rate(whole.requests_per_s),
         rate(whole.output_tokens_per_s)
     )

@@ -6,7 +6,7 @@ mod tests;
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
 use super::{HTML, TEXT};
-use goodput_document::number::{amount, cell, percent};
+use goodput_document::number::{amount, cell, percent, plural};
 use goodput_document::{Block, Column, Fact, Formats, Section, Table};
 
 /// Devices that a page has room for.
@@ -92,7 +92,7 @@ fn devices(gpu: &GpuSummary) -> Option<Table> {
     };
     let figures: Vec<_> = FIGURES.iter().filter(has).collect();
     let is_there = !figures.is_empty();
-    let table = Table::of("", "Over the window", gpu.devices.iter().enumerate())
+    let table = Table::from_subjects("", "Over the window", gpu.devices.iter().enumerate())
         .with(Column::left("GPU", NAME).short(""), |(place, _)| format!("GPU {place}"))
         .each(
             figures,
@@ -121,12 +121,12 @@ fn throttled(devices: &[GpuDevice]) -> Option<String> {
     let untold = devices.iter().filter(|device| device.throttled.is_none()).count();
     let mut parts = Vec::new();
     if !all.is_empty() {
-        parts.push(format!("{} of the looks", all.join("; ")));
+        parts.push(format!("{} of the samples", all.join("; ")));
     }
     if untold == devices.len() {
         parts.push("not told".to_owned());
     } else if untold > 0 {
-        parts.push(format!("not told of {untold} GPUs"));
+        parts.push(format!("not told of {}", plural(untold as u64, "GPU")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -134,7 +134,7 @@ fn throttled(devices: &[GpuDevice]) -> Option<String> {
 fn energy_text(energy: &Energy) -> String {
     let by = match energy.by.as_str() {
         "counter" => "by the GPUs' counters",
-        _ => "summed up from looks at the power",
+        _ => "summed up from samples of the power",
     };
     let idle = energy.idle_w.map_or(String::new(), |idle| format!(", {} W idle", amount(idle)));
     format!(

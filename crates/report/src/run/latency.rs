@@ -28,6 +28,8 @@ const ROWS: [(&str, &str, Option<&str>); 11] = [
 /// The rows that carry their intervals.
 const HEADLINES: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
+const NO_LATENCY: &str = "No latency to show: no request completed.";
+
 /// A row of the table.
 struct LatencyRow<'a> {
     /// In the summary.
@@ -52,8 +54,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     let shown = rows(summary);
     let mut section = Section::new("latency", "Latency");
     if shown.is_empty() {
-        let none = "No latency to show: no request ended well.";
-        section = section.with_on(Formats::FLAT, Block::note(none));
+        section = section.with_on(Formats::FLAT, Block::note(NO_LATENCY));
     } else {
         let percents = summary.metrics.values().next().map(percents).unwrap_or_default();
         section = section
@@ -64,6 +65,33 @@ pub(super) fn section(summary: &Summary) -> Section {
     }
     let rates = (summary.requests.scheduled > 0).then(|| Block::Facts(facts::rates(summary)));
     section.with_some(HTML, rates)
+}
+
+/// The rows and percentiles that are read first.
+pub(super) fn in_short(summary: &Summary) -> Block {
+    const FIRST: [&str; 4] = ["50", "90", "95", "99"];
+    let mut shown = rows(summary);
+    shown.retain(|row| HEADLINES.contains(&row.name));
+    if shown.is_empty() {
+        return Block::note(NO_LATENCY);
+    }
+    let all = summary.metrics.values().next().map(percents).unwrap_or_default();
+    let first: Vec<&String> =
+        all.iter().copied().filter(|of| FIRST.contains(&of.as_str())).collect();
+    let few = || all.iter().copied().take(FIRST.len()).collect();
+    let percents = if first.is_empty() { few() } else { first };
+    let table = Table::from_subjects("", "", shown)
+        .left("ms", LABEL, |row| row.label.clone())
+        .right("n", 9, |row| count(row.metric.n))
+        .each(
+            percents,
+            |percent| Column::right(format!("p{percent}"), CELL + 2),
+            |row, percent| {
+                row.metric.percentiles.get(percent.as_str()).map_or_else(|| "–".to_owned(), figure)
+            },
+        )
+        .table;
+    Block::Table(table)
 }
 
 fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {
@@ -80,8 +108,8 @@ fn rows(summary: &Summary) -> Vec<LatencyRow<'_>> {
 fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
     let legend = summary.client.canary.map(|canary| {
         let text = format!(
-            "this client's own error during the run: p99 over {} answers of a server of known timing \
-             inside the process, asked by the same code beside the load",
+            "the instrument error during the run: p99 over {} answers of a server of known timing \
+             inside the process, measured by the same code during the load",
             count(canary.n)
         );
         Fact::new("±", text).on(Formats::LONG)
@@ -93,8 +121,8 @@ fn notes(summary: &Summary, shown: &[LatencyRow<'_>]) -> Vec<Fact> {
 
 /// The table for a page that has room for an interval next to its figure.
 fn wide(percents: &[&String], shown: &[LatencyRow<'_>]) -> Table {
-    let caption = "Milliseconds from the due instant; below each figure its 95 % interval";
-    Table::of("Latency", caption, shown)
+    let caption = "Milliseconds from the scheduled instant; below each figure its 95 % interval";
+    Table::from_subjects("Latency", caption, shown)
         .left("ms", 0, |row| row.full_label())
         .right("n", 0, |LatencyRow { metric, .. }| {
             let beyond = Some(metric.censored).filter(|n| *n > 0);

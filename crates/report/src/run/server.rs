@@ -1,4 +1,4 @@
-//! The server's side: its own figures over the window, beside those of the client, and what is known
+//! The server's side: its own figures over the window, next to those of the client, and what is known
 //! of the system.
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ fn endpoints(endpoints: &[EndpointSummary]) -> Vec<Fact> {
 
 fn endpoint_text(endpoint: &EndpointSummary) -> String {
     let engine = match endpoint.engine.as_str() {
-        "" => "names that nobody knows (--metrics-map)".to_owned(),
+        "" => "unrecognized metric names (map them with --metrics-map)".to_owned(),
         engine => format!("the names of {engine}"),
     };
     let mut text = format!(
@@ -149,9 +149,9 @@ fn levels(server: &ServerSummary) -> Option<Block> {
         ("p99", |level| level.p99),
         ("max", |level| level.max),
     ];
-    Table::of("", "By the server's page, over the window", known)
+    Table::from_subjects("", "By the server's page, over the window", known)
         .with(Column::left("", NAME).short("server, by its page"), |((_, words, _), _)| *words)
-        .right("looks", CELL, |(_, level)| count(level.n))
+        .right("scrapes", CELL, |(_, level)| count(level.n))
         .each(
             figures,
             |(head, _)| Column::right(*head, CELL),
@@ -222,17 +222,17 @@ fn requests(value: f64) -> String {
 
 fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
     if queue.waiting_max <= 0.0 {
-        return "nobody was seen waiting".to_owned();
+        return "no request was seen waiting".to_owned();
     }
     let mut parts = vec![format!(
-        "{} waiting at most, {:.1} s after the first instant; some waited at {} of the looks",
+        "{} waiting at most, {:.1} s after the first instant; some waited at {} of the scrapes",
         requests(queue.waiting_max),
         queue.waiting_max_at_s,
         percent(queue.waiting_share)
     )];
     if let Some(limit) = queue.batch_limit {
         let share = queue.at_limit_share.map_or(String::new(), |share| {
-            format!(", which it was at in {} of the looks", percent(share))
+            format!(", which it was at in {} of the scrapes", percent(share))
         });
         parts.push(format!("the batch seems to be limited to {}{share}", requests(limit)));
     }
@@ -289,7 +289,7 @@ fn shares(server: &ServerSummary) -> Vec<String> {
 
 /// What times of the two differ by.
 const OUTSIDE: &str = "times are from the send; the difference is outside what the server \
-    counts: network, gateway, reading and tokenising the prompt";
+    counts: network, gateway, reading and tokenizing the prompt";
 
 /// What both count: by the client, by the server, the difference, and its share.
 fn both(both: &AgainstClient) -> Option<Block> {
@@ -305,7 +305,7 @@ fn both(both: &AgainstClient) -> Option<Block> {
         "output tokens" | "prompt tokens" => count(value.max(0.0).round() as u64),
         _ => cell(value),
     };
-    Table::of("", "Counted by both", known)
+    Table::from_subjects("", "Counted by both", known)
         .with(Column::left("", NAME).short("counted by both"), |(name, _)| *name)
         .right("client", TOTAL, |(name, both)| value(name, both.client))
         .right("server", TOTAL, |(name, both)| value(name, both.server))
@@ -323,7 +323,7 @@ fn both(both: &AgainstClient) -> Option<Block> {
 /// Queues of some length, requests that found them, and their TTFT.
 fn ttft_by_queue(by_queue: &TtftByQueue) -> Block {
     let title = "TTFT by queue, ms";
-    let table = Table::of("", title, &by_queue.bands)
+    let table = Table::from_subjects("", title, &by_queue.bands)
         .with(Column::left("queue", NAME).short(title), |QueueBand { from, to, .. }| {
             let [from, to] = [from, to].map(|n| format!("{n:.0}"));
             let range = if from == to { from } else { format!("{from}–{to}") };

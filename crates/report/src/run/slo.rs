@@ -23,6 +23,17 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     all
 }
 
+/// Its state, its terms, and goodput, a line each.
+pub(super) fn in_lines(summary: &Summary) -> Vec<Fact> {
+    let goodput = |fact: &Fact| fact.label == "Goodput";
+    let is_first = |fact: &Fact| fact.label == "SLO" || fact.label.is_empty();
+    let mut all = facts(summary);
+    let place = all.iter().position(goodput).unwrap_or(all.len());
+    all.truncate(place + 1);
+    all.retain(|fact| goodput(fact) || is_first(fact));
+    all
+}
+
 /// The terms, and what could flatter them, above everything else that is measured.
 pub(super) fn in_short(summary: &Summary) -> Section {
     let Some(slo) = &summary.slo else { return Section::bare() };
@@ -34,7 +45,7 @@ pub(super) fn in_short(summary: &Summary) -> Section {
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("slo", "SLO", "SLO, term by term");
     let Some(slo) = &summary.slo else { return section };
-    let head = Html::of(|html| {
+    let head = Html::from_fn(|html| {
         html.element("p", &[], |html| {
             html.leaf("strong", &[], state(summary, slo)).text(": ");
             html.leaf("code", &[], &slo.slo);
@@ -65,7 +76,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
     };
     let inside =
         |share: Option<f64>, low, high| Cell::number(share, |of| with_range(of, low, high));
-    let mut table = Table::of("SLO", "Terms", &slo.terms)
+    let mut table = Table::from_subjects("SLO", "Terms", &slo.terms)
         .left("term", 0, |term| term.term.clone())
         .right("measured", 0, |term| figure(term))
         .with(Column::right("requests inside", 0).on(HTML), |term| {
@@ -206,7 +217,7 @@ pub(super) fn goodput(slo: &SloSummary) -> String {
     };
     let judged = match slo.judged_by.as_str() {
         "percentile_limits" => ", by the limits of the percentiles",
-        "success" => ", that ended well",
+        "success" => ", that completed",
         _ => "",
     };
     format!(
@@ -285,7 +296,7 @@ pub(super) fn suite(summary: &Summary) -> Suite {
         suite.void("verdict", &summary.caveats);
     } else if suite.cases.is_empty() {
         // A file without a case would say nothing.
-        let text = format!("{}; no SLO was asked for", summary.verdict.name());
+        let text = format!("{}; no SLO was given", summary.verdict.name());
         suite.cases.push(Case::new("verdict", text, None));
     }
     suite

@@ -56,9 +56,9 @@ fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("steps", "Steps", "TTFT by step");
     let Some(waterfall) = &summary.waterfall else { return section };
-    let drawn = stack(summary).map(|stack| Html::of(|html| pieces::stack(html, &stack)));
+    let drawn = stack(summary).map(|stack| Html::from_fn(|html| pieces::stack(html, &stack)));
     let caption = "TTFT by step: means over the same requests, so that they add up";
-    let table = Table::of("TTFT by step", caption, bands(waterfall))
+    let table = Table::from_subjects("TTFT by step", caption, bands(waterfall))
         .with(Column::left("ms", 16).short("TTFT by step, ms"), |(label, _)| *label)
         .each(
             steps(waterfall),

@@ -22,7 +22,7 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
     let look = RunTimeline::new(view);
     let all = [
-        look.under_way(),
+        look.in_flight(),
         look.tokens(),
         look.flow(),
         look.ttft(),
@@ -67,7 +67,9 @@ impl<'a> RunTimeline<'a> {
     fn chart(&self, name: &'static str, title: &str, unit: &str, series: Vec<Series>) -> Chart {
         let highest = series.iter().filter_map(|series| {
             let shown = series.dots.iter().filter(|dot| dot.y.is_finite());
-            let most = shown.max_by(|a, b| a.y.total_cmp(&b.y))?;
+            let most = shown.clone().max_by(|a, b| a.y.total_cmp(&b.y))?;
+            // A line that never changes has no highest place.
+            shown.clone().any(|dot| dot.y != most.y).then_some(())?;
             Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
         });
         let highest: Vec<_> = highest.collect();
@@ -78,14 +80,14 @@ impl<'a> RunTimeline<'a> {
             .rules(self.rules.clone())
     }
 
-    fn under_way(&self) -> Chart {
+    fn in_flight(&self) -> Chart {
         let in_flight = self.client.in_flight.iter().copied();
         let series = vec![
             self.line("in flight, by the client", 0, in_flight),
             steps(self.told("running, by the server", 2, |point| point.running)),
             steps(self.told("waiting, by the server", 1, |point| point.waiting)),
         ];
-        self.chart("timeline-requests", "Requests under way", "requests", series)
+        self.chart("timeline-requests", "Requests in flight", "requests", series)
     }
 
     fn tokens(&self) -> Chart {
@@ -100,10 +102,10 @@ impl<'a> RunTimeline<'a> {
     fn flow(&self) -> Chart {
         let Timeline { arrivals_per_s, completions_per_s, .. } = self.client;
         let series = vec![
-            self.line("due", 0, arrivals_per_s.iter().copied()),
-            self.line("ended well", 1, completions_per_s.iter().copied()),
+            self.line("scheduled", 0, arrivals_per_s.iter().copied()),
+            self.line("completed", 1, completions_per_s.iter().copied()),
         ];
-        self.chart("timeline-flow", "Requests due and ended", "req/s", series)
+        self.chart("timeline-flow", "Requests scheduled and completed", "req/s", series)
     }
 
     fn ttft(&self) -> Chart {
@@ -112,7 +114,12 @@ impl<'a> RunTimeline<'a> {
         let is_known = values.iter().any(Option::is_some);
         let known = values.iter().filter(|_| is_known).map(|value| value.unwrap_or(f64::NAN));
         let series = vec![self.line("TTFT p50", 0, known)];
-        self.chart("timeline-ttft", "TTFT by the instant at which requests were due", "ms", series)
+        self.chart(
+            "timeline-ttft",
+            "TTFT by the instant at which requests were scheduled",
+            "ms",
+            series,
+        )
     }
 
     fn errors(&self) -> Chart {

@@ -23,7 +23,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     all.extend(cache(summary).map(|text| Fact::new("Cache", text)));
     if let Some(replay) = &summary.replay {
         let text = format!(
-            "{} of a trace, {} kept, time × {}; due off by {}; sent off by {}",
+            "{} of a trace, {} kept, time × {}; scheduled off by {}; sent off by {}",
             requests(replay.n),
             replay.keep,
             replay.time_scale,

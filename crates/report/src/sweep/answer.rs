@@ -12,14 +12,14 @@ use goodput_model::plain;
 /// Answer, knee and sustained test, as names and texts; what goes on with the text before it has no name.
 pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     let mut words = vec![("Goodput", answer(summary))];
-    words.extend(summary.goodput.as_ref().and_then(beside).map(|more| ("", more)));
+    words.extend(summary.goodput.as_ref().and_then(fitted_limit).map(|more| ("", more)));
     words.push(("Knee", knee(summary)));
     let sustained = summary.sustained.as_ref();
     words.extend(sustained.map(|long| ("Sustained", long_run(long, summary.plan.axis))));
     words
 }
 
-/// Why there is no answer.
+/// Why there is not an answer.
 pub(crate) fn not_asked(summary: &SweepSummary) -> &'static str {
     match summary.plan.slo {
         None => "not asked: no --slo says what users were promised",
@@ -66,7 +66,7 @@ pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     }
 }
 
-/// Why, after these words; nothing where nobody said.
+/// Why, after these words; nothing where no reason is given.
 fn because(goodput: &Goodput, before: &str) -> String {
     match goodput.because.as_str() {
         "" => String::new(),
@@ -133,7 +133,7 @@ pub(crate) fn bare_percent(share: f64) -> String {
 }
 
 /// What limits the answer, and where a fit puts it.
-fn beside(goodput: &Goodput) -> Option<String> {
+fn fitted_limit(goodput: &Goodput) -> Option<String> {
     let limit = match (goodput.state, goodput.because.as_str()) {
         (GoodputState::Found, why) if !why.is_empty() => Some(plain(why)),
         _ => None,
@@ -175,7 +175,7 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
     }
 }
 
-/// Levels beside the knee of which too little was seen; none where there are none.
+/// Levels next to the knee of which too little was seen; none where there are none.
 fn too_short(summary: &SweepSummary) -> Option<String> {
     let number = |level: &f64| level_number(summary.plan.axis, *level);
     let levels: Vec<String> = summary.curve.too_short.iter().map(number).collect();
@@ -238,7 +238,7 @@ fn law(usl: &Usl, most: f64) -> String {
         Some(peak) => {
             let beyond = if peak.value > most { ", beyond what was measured" } else { "" };
             let ends = range(peak.low, peak.high, amount);
-            format!("peak at {}{ends} under way{beyond}", amount(peak.value))
+            format!("peak at {}{ends} in flight{beyond}", amount(peak.value))
         }
     };
     format!(

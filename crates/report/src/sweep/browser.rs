@@ -72,7 +72,7 @@ pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
         level: goodput.confirmed,
         text: answer::told(summary, goodput),
     });
-    let inside = Html::of(|html| {
+    let inside = Html::from_fn(|html| {
         explorer::fill(html, &grids, summary.sweep.gpus, asked, answer.as_ref());
     });
     (!inside.is_empty()).then_some(Block::Widget(inside))

@@ -38,7 +38,7 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
 
 fn of_answer(summary: &SweepSummary) -> Case {
     let fault = match summary.goodput.as_ref().map(|goodput| goodput.state) {
-        // Nobody asked.
+        // No SLO was given.
         None | Some(GoodputState::Found | GoodputState::AtLeast) => None,
         Some(GoodputState::Unreachable) => Some(Fault::Failure("unreachable")),
         Some(GoodputState::Unclear) => Some(Fault::Error("unclear")),

@@ -16,7 +16,7 @@ use goodput_model::plain;
 const ROWS: usize = 12;
 /// Levels that span more than this stand on a logarithmic axis.
 const WIDE: f64 = 20.0;
-/// A twin is one where as many are under way, within this share.
+/// A twin is one where as many are in flight, within this share.
 const ALIKE: f64 = 0.25;
 
 /// The latency that a chart shows.
@@ -33,13 +33,13 @@ impl Latency {
     /// The first that was promised and measured, else the first that was measured.
     pub(crate) fn choose(slo: Option<&Slo>, points: &[&PointSummary]) -> Self {
         let is_seen = |latency: &Self| {
-            points.iter().any(|point| latency.of(&point.point.figures).p50.is_some())
+            points.iter().any(|point| latency.spread(&point.point.figures).p50.is_some())
         };
         let promised = Self::ALL.into_iter().filter(|latency| latency.line(slo).is_some());
         promised.chain(Self::ALL).find(is_seen).unwrap_or(Self::Ttft)
     }
 
-    pub(crate) fn of(self, figures: &Figures) -> Spread {
+    pub(crate) fn spread(self, figures: &Figures) -> Spread {
         match self {
             Self::Ttft => figures.ttft_ms,
             Self::Tpot => figures.tpot_ms,
@@ -72,7 +72,7 @@ impl Latency {
         Some((term.limit.base, format!("SLO {}", plain(&term.to_string()))))
     }
 
-    /// The limits on it, in their order; those that grow with the prompt are no line.
+    /// The limits on it, in their order; those that grow with the prompt are left out.
     pub(crate) fn limits(self, slo: Option<&Slo>) -> Vec<&SloTerm> {
         let metric = SloMetric::Request(match self {
             Self::Ttft => MetricName::Ttft,
@@ -153,7 +153,7 @@ pub(crate) fn peak(summary: &SweepSummary) -> Option<(f64, String)> {
 pub(crate) fn per_gpu(summary: &SweepSummary) -> (f64, String) {
     match summary.sweep.gpus.filter(|gpus| *gpus > 0) {
         Some(gpus) => (f64::from(gpus), format!("per GPU (of {gpus})")),
-        None => (1.0, "of the server (nobody said how many GPUs)".to_owned()),
+        None => (1.0, "of the server (GPU count not given)".to_owned()),
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn users(summary: &SweepSummary) -> Option<TextPlot> {
 pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(f64, f64)> {
     let dot = |point: &&PointSummary| {
         let figures = &point.point.figures;
-        Some((figures.batch?, latency.of(figures).p50?.value))
+        Some((figures.batch?, latency.spread(figures).p50?.value))
     };
     points.iter().filter_map(dot).collect()
 }
@@ -195,7 +195,7 @@ pub(super) fn batches(summary: &SweepSummary) -> Option<TextPlot> {
     small(server::batches(summary), "Medians in ms (logarithmic) over the server's batch size")
 }
 
-/// A closed-loop point and the open-loop one with as many under way: how many, and p99 TTFT.
+/// A closed-loop point and the open-loop one with as many in flight: how many, and p99 TTFT.
 pub(crate) struct LoopTwins {
     pub(crate) users: f64,
     pub(crate) open: (f64, f64),
@@ -209,12 +209,12 @@ impl LoopTwins {
     }
 }
 
-/// The closed-loop points that have a partner, by how many are under way.
+/// The closed-loop points that have a partner, by how many are in flight.
 pub(crate) fn pairs(summary: &SweepSummary) -> Vec<LoopTwins> {
     let figures = |point: &PointSummary| {
         let figures = &point.point.figures;
-        let under_way = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
-        Some((under_way, figures.ttft_ms.p99?.value)).filter(|(_, p99)| p99.is_finite())
+        let in_flight = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
+        Some((in_flight, figures.ttft_ms.p99?.value)).filter(|(_, p99)| p99.is_finite())
     };
     let open: Vec<(f64, f64)> = on_curve(&summary.points)
         .into_iter()
@@ -234,17 +234,17 @@ pub(crate) fn pairs(summary: &SweepSummary) -> Vec<LoopTwins> {
     pairs
 }
 
-/// The same number under way, made by open and by closed loops.
+/// The same number in flight, made by open and by closed loops.
 pub(super) fn twins(summary: &SweepSummary) -> Option<TextPlot> {
     let chart = users::loop_charts(summary).into_iter().next()?;
-    small(chart, "p99 TTFT in ms (logarithmic) over requests under way")
+    small(chart, "p99 TTFT in ms (logarithmic) over requests in flight")
 }
 
 /// What the widest pair says; nothing without pairs.
 pub(crate) fn loops(pairs: &[LoopTwins]) -> Option<String> {
     let widest = pairs.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
     Some(format!(
-        "with {} under way, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
+        "with {} in flight, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
          times. Users who wait for answers send less when it is slow, so a closed loop does not see \
          the queue",
         amount(widest.open.0),

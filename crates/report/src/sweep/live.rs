@@ -10,7 +10,7 @@ use super::charts::latency;
 use super::{Latency, level, level_number, on_curve, purpose, stands, unit};
 use goodput_document::clip::fit;
 use goodput_document::draw;
-use goodput_document::number::{amount, percent};
+use goodput_document::number::{amount, percent, plural};
 
 use crate::estimate::bare_about;
 use goodput_document::render::text::WIDTH;
@@ -43,7 +43,7 @@ pub fn sweep_step(point: &PointSummary, of: Option<u32>) -> String {
     }
     let spread = [Latency::Ttft, Latency::E2e]
         .into_iter()
-        .map(|latency| (latency, latency.of(figures)))
+        .map(|latency| (latency, latency.spread(figures)))
         .find(|(_, spread)| spread.p50.is_some());
     if let Some((latency, spread)) = spread {
         let [p50, p99] = [spread.p50, spread.p99]
@@ -95,7 +95,7 @@ pub fn sweep_live(
     };
     let left = left_s.filter(|left| left.is_finite());
     let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
-    let mut page = format!("{} points · {now}{left}\n", points.len());
+    let mut page = format!("{} · {now}{left}\n", plural(points.len() as u64, "point"));
     let shown = on_curve(points);
     if !shown.is_empty() {
         page.push_str(&draw(&latency(&shown, plan, answer, ROWS)));
@@ -151,7 +151,7 @@ pub struct SweepAxes {
 impl SweepAxes {
     /// That latency of a point.
     pub fn spread(&self, figures: &Figures) -> Spread {
-        self.of.of(figures)
+        self.of.spread(figures)
     }
 }
 

@@ -110,13 +110,13 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
          of one user (median); medians of latencies in ms"
     );
     let two = |head: &str, width: usize| Column::right(head, width).short(head.replace(' ', "\n"));
-    Table::of("Throughput against latency", caption, points)
+    Table::from_subjects("Throughput against latency", caption, points)
         .with(Column::right("load", 9).short(unit(summary.plan.axis)), |(_, point)| {
             let at = point.point.ask.level;
             Cell::from(named_level(at)).short(level(at))
         })
         .with(Column::right("answered/s", 9).short("answered"), tokens(|of| of.requests_per_s))
-        .with(two("under way", 10), tokens(|of| of.in_flight))
+        .with(two("in flight", 10), tokens(|of| of.in_flight))
         .with(two("output tok/s", 10), tokens(|of| of.output_tps))
         .with(Column::right(each, 10).short(short), |(_, point)| {
             Cell::number(point.point.figures.output_tps, |tps| cell(tps / gpus))
@@ -134,13 +134,13 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
 
 /// Closed-loop points and their partners.
 pub(super) fn loops(pairs: &[LoopTwins]) -> Table {
-    let caption = "Closed-loop points and the open-loop ones with as many under way";
+    let caption = "Closed-loop points and the open-loop ones with as many in flight";
     let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
-    Table::of("Open and closed loops", caption, pairs)
+    Table::from_subjects("Open and closed loops", caption, pairs)
         .right("users", 7, |pair| format!("{:.0}", pair.users))
-        .right("open: under way", 17, |pair| cell(pair.open.0))
+        .right("open: in flight", 17, |pair| cell(pair.open.0))
         .with(p99(), |pair| cell(pair.open.1))
-        .right("closed: under way", 19, |pair| cell(pair.closed.0))
+        .right("closed: in flight", 19, |pair| cell(pair.closed.0))
         .with(p99(), |pair| cell(pair.closed.1))
         .right("ratio", 7, |pair| cell(pair.ratio()))
         .table
@@ -161,7 +161,7 @@ fn stands_cell(point: &PointSummary) -> Cell {
 /// Which point, at which load, and what for, as a terminal has room for it.
 fn points_on_terminal(summary: &SweepSummary) -> Rows<&PointSummary> {
     let axis = summary.plan.axis;
-    Table::of("", "", &summary.points)
+    Table::from_subjects("", "", &summary.points)
         .right("#", 3, |point| point.point.ask.number.to_string())
         .right(unit(axis), 8, move |point| level_on(axis, point.point.ask.level))
         .with(Column::left("for", 8).gap(1), |point| purpose(point.point.ask.purpose))
@@ -179,6 +179,36 @@ pub(super) fn seen(summary: &SweepSummary) -> Table {
         .right("TPOT\np99", 7, |point| marked(point.point.figures.tpot_ms.p99))
         .right("output\ntok/s", 8, |point| Cell::number(point.point.figures.output_tps, cell))
         .table
+}
+
+/// What is read first of every point. A short page shows those next to the answer.
+pub(super) fn in_short(summary: &SweepSummary) -> Table {
+    let table = points_on_terminal(summary)
+        .right("TTFT p50", 10, |point| marked(point.point.figures.ttft_ms.p50))
+        .right("TTFT p99", 10, |point| marked(point.point.figures.ttft_ms.p99))
+        .right("TPOT p99", 10, |point| marked(point.point.figures.tpot_ms.p99))
+        .right("out tok/s", 11, |point| Cell::number(point.point.figures.output_tps, cell));
+    let table = match summary.plan.slo {
+        Some(_) => table.with(Column::words("the SLO", 2), |point| stands_cell(point)),
+        None => table,
+    };
+    Table { first: nearest(summary), ..table.table }
+}
+
+/// Points by how near they are to the answer.
+fn nearest(summary: &SweepSummary) -> Vec<usize> {
+    let Some(answer) = summary.goodput.as_ref().and_then(|found| found.confirmed) else {
+        return Vec::new();
+    };
+    let far = |place: &usize| {
+        let point = summary.points.get(*place);
+        point.map_or(f64::INFINITY, |point| (point.point.ask.level.value() - answer).abs())
+    };
+    let mut places: Vec<usize> = (0..summary.points.len())
+        .filter(|place| summary.points.get(*place).is_some_and(is_on_curve))
+        .collect();
+    places.sort_by(|a, b| far(a).total_cmp(&far(b)));
+    places
 }
 
 /// The same: what came of it. Reasons go on below themselves.
@@ -202,7 +232,7 @@ pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) ->
                    the 95 % interval, ~ where it is not known. Cn is a closed loop of n users.";
     let all = summary.points.iter().enumerate();
     let all = all.map(|(place, point)| (point, &point.point.figures, place));
-    let table = Table::of(title, caption, all)
+    let table = Table::from_subjects(title, caption, all)
         .with(left("#", markdown), |(point, ..)| point.point.ask.number.to_string())
         .with(left("point", html), |(point, ..)| {
             let folder = has_page(point).then_some(point.folder.as_str());

@@ -150,7 +150,7 @@ pub(crate) fn summary() -> SweepSummary {
 fn page(change: impl FnOnce(&mut SweepSummary)) -> String {
     let mut summary = summary();
     change(&mut summary);
-    sweep_text(&summary)
+    sweep_text(&summary, Detail::Full)
 }
 
 /// A field in one line.
@@ -170,10 +170,10 @@ fn levels_that_are_too_short_to_judge_are_named() {
     let mut summary = summary();
     summary.curve.knee = Some(Knee { level: 40.0, beyond: None });
     summary.curve.too_short = vec![60.0, 90.0];
-    let knee = one_line(&sweep_text(&summary), "Knee");
+    let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
     assert!(knee.ends_with("; 60.0 and 90.0 lasted too short to be judged"), "{knee}");
     summary.curve.knee = None;
-    let knee = one_line(&sweep_text(&summary), "Knee");
+    let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
     assert_eq!(knee, "Knee cannot be told: 60.0 and 90.0 lasted too short to be judged");
 }
 
@@ -213,7 +213,7 @@ fn the_answer_comes_first() {
     );
     let sustained = "Sustained 5.0 min at 22.4 req/s: kept the SLO; nothing drifted";
     assert_eq!(one_line(&page, "Sustained"), sustained);
-    assert_eq!(one_line(&page, "Time"), "Time 13.2 min; said before: about 14 min (-6 %)");
+    assert_eq!(one_line(&page, "Time"), "Time 13.2 min; estimated before: about 14 min (-6 %)");
     let order =
         ["Goodput ", "Knee ", "Sustained ", "Verdict ", "TTFT in ms", "Requests per second"];
     let order = order.into_iter().chain(["per GPU", "  #", "Kneedle ", "USL ", "Time "]);
@@ -282,7 +282,7 @@ fn charts_show_the_promise_and_the_answer() {
     });
     has(&tpot, "TPOT in ms (logarithmic) over offered req/s\n");
     has(&tpot, "╌ SLO tpot < 50ms");
-    has(&tpot, "Output tok/s of the server (nobody said how many GPUs) over");
+    has(&tpot, "Output tok/s of the server (GPU count not given) over");
     // No line for a limit that grows with the prompt, nor for a floor.
     let grows = self::page(|s| s.plan = plan(Some("p99 ttft < 100ms + 0.5ms/token")));
     assert!(grows.contains("TTFT in ms") && !grows.contains("╌"), "{grows}");
@@ -311,9 +311,9 @@ fn bounded(value: f64) -> Bounded {
 }
 
 #[test]
-fn open_and_closed_loops_are_compared_where_as_many_are_under_way() {
+fn open_and_closed_loops_are_compared_where_as_many_are_in_flight() {
     let page = page(|summary| {
-        // The third has no partner: 400 are under way nowhere else.
+        // The third has no partner: 400 are in flight nowhere else.
         for (number, users, p99) in [(11, 40, 150.0), (12, 90, 220.0), (13, 400, 500.0)] {
             let mut twin = point(number, f64::from(users) / 4.0, (90.0, p99), 1.0);
             twin.point.ask.purpose = Purpose::Twin;
@@ -325,7 +325,7 @@ fn open_and_closed_loops_are_compared_where_as_many_are_under_way() {
     has(&page, "     40            40.00     180.0              40.00     150.0   1.20\n");
     has(&page, "     90            89.60     480.0              90.00     220.0   2.18\n");
     let loops = one_line(&page, "Loops");
-    let expected = "Loops with 89.6 under way, p99 TTFT is 480.0 ms in the open loop and 220.0 ms in \
+    let expected = "Loops with 89.6 in flight, p99 TTFT is 480.0 ms in the open loop and 220.0 ms in \
                     the closed one: 2.2 times.";
     assert!(loops.starts_with(expected), "{loops}");
     assert!(!page.contains("\n    400  "), "{page}");
@@ -363,7 +363,7 @@ fn shapes_are_descriptions() {
     );
     assert_eq!(
         one_line(&text, "USL"),
-        "USL γ 0.60 req/s, α 0.0900, β 0.000400: peak at 147.0 (100.0–…) under way, beyond what was \
+        "USL γ 0.60 req/s, α 0.0900, β 0.000400: peak at 147.0 (100.0–…) in flight, beyond what was \
          measured (a description, from 9 points, R² 0.98)"
     );
     let few = page(|summary| {

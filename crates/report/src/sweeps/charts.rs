@@ -84,7 +84,7 @@ fn over_load(
             .over(over(first.plan.axis, &points_of(sweeps)), Axis::log("ms"))
             .series(series(sweeps, Shape::Points, |sweep| {
                 let used = on_curve(&sweep.points);
-                dots(sweep.plan.axis, &used, |figures| latency.of(figures).p99, "ms")
+                dots(sweep.plan.axis, &used, |figures| latency.spread(figures).p99, "ms")
             }))
             .rules(rules.map(|(limit, text)| Rule::Height(limit, text))),
     )
@@ -97,7 +97,7 @@ pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
     let front = |sweep: &SweepSummary| {
         let dot = |place: &usize| {
             let point = &sweep.points.get(*place)?.point;
-            let (x, y) = (point.figures.output_tps?, latency.of(&point.figures).p50?.value);
+            let (x, y) = (point.figures.output_tps?, latency.spread(&point.figures).p50?.value);
             let at = named_level(point.ask.level);
             Some(Dot::noted(x, y, format!("{at}, {} tok/s, {} ms", cell(x), cell(y))))
         };

@@ -42,13 +42,10 @@ pub(crate) fn failed(value: &str, why: &str) -> Configuration {
 pub(crate) fn page(configurations: Vec<Configuration>) -> String {
     let (best, because) = best(&configurations);
     let verdict = Verdict::Valid;
-    let page = sweeps_text(&Sweeps {
-        schema: Sweeps::SCHEMA.to_owned(),
-        verdict,
-        configurations,
-        best,
-        because,
-    });
+    let page = sweeps_text(
+        &Sweeps { schema: Sweeps::SCHEMA.to_owned(), verdict, configurations, best, because },
+        Detail::Full,
+    );
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");
     page
 }
@@ -137,12 +134,15 @@ fn answers_of_all_kinds_and_many_configurations() {
     {
         has(&page, text);
     }
-    let none = sweeps_text(&Sweeps {
-        schema: Sweeps::SCHEMA.to_owned(),
-        verdict: Verdict::Valid,
-        configurations: Vec::new(),
-        best: Some(7),
-        because: String::new(),
-    });
+    let none = sweeps_text(
+        &Sweeps {
+            schema: Sweeps::SCHEMA.to_owned(),
+            verdict: Verdict::Valid,
+            configurations: Vec::new(),
+            best: Some(7),
+            because: String::new(),
+        },
+        Detail::Full,
+    );
     assert!(none.contains("Best        none\n"), "{none}");
 }

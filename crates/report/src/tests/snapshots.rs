@@ -26,6 +26,7 @@ use crate::compare::tests::{fixtures as compared, shadow as shadowed};
 use crate::run::{clients, server};
 use crate::tests::browser as html;
 use crate::{RunView, SweepView, repeats, sweep, sweeps, tests as run};
+use goodput_document::Detail;
 use goodput_document::render::text::WIDTH;
 
 /// A page and the name of its file.
@@ -48,11 +49,31 @@ fn pages() -> Vec<(&'static str, String)> {
         ("calibration", crate::calibration(&calibrated())),
         ("column", column()),
     ];
-    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run))));
-    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found))));
-    all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found))));
-    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found))));
-    all.extend(comparisons().iter().map(|(name, found)| (*name, crate::compare_text(found))));
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, Detail::Full))));
+    all.extend(
+        repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found, Detail::Full))),
+    );
+    all.extend(
+        swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found, Detail::Full))),
+    );
+    all.extend(
+        configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found, Detail::Full))),
+    );
+    all.extend(
+        comparisons().iter().map(|(name, found)| (*name, crate::compare_text(found, Detail::Full))),
+    );
+    all
+}
+
+/// The short page of every result.
+fn short_pages() -> Vec<(&'static str, String)> {
+    const SHORT: Detail = Detail::Short;
+    let mut all = Vec::new();
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, SHORT))));
+    all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found, SHORT))));
+    all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found, SHORT))));
+    all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found, SHORT))));
+    all.extend(comparisons().iter().map(|(name, it)| (*name, crate::compare_text(it, SHORT))));
     all
 }
 
@@ -181,6 +202,7 @@ fn files() -> Vec<Page> {
         pages.into_iter().map(move |(name, page)| (format!("{name}.{ending}"), page))
     };
     let text = named("txt", pages()).chain(named("md", markdown()));
+    let text = text.chain(named("short.txt", short_pages()));
     text.chain(named("xml", junit())).chain(named("html", browser())).collect()
 }
 
@@ -361,7 +383,7 @@ fn every_page_is_as_it_was() {
 #[test]
 fn no_line_is_wider_than_the_page() {
     let mut wrong = Vec::new();
-    for (name, page) in pages() {
+    for (name, page) in pages().into_iter().chain(short_pages()) {
         assert!(!page.contains('\x1b'), "{name}");
         // The head names the model in full.
         let body = page.lines().filter(|line| !line.starts_with("model "));
@@ -371,12 +393,44 @@ fn no_line_is_wider_than_the_page() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Colours are added to a page, and nothing of it is lost or moved.
+/// The verdict comes first, a run fits one screen, and a table has ten rows.
 #[test]
-fn colours_do_not_change_a_page() {
+fn short_pages_are_short() {
+    for (name, page) in short_pages() {
+        let first = page.lines().next().unwrap_or_default();
+        let is_verdict = |word: &str| first.starts_with(&format!("{word}  "));
+        assert!(["VALID", "SUSPECT", "VOID"].into_iter().any(is_verdict), "{name}: {first}");
+        let lines = page.lines().count();
+        let most = if name.starts_with("run") { 25 } else { 60 };
+        assert!(lines <= most, "{name} has {lines} lines:\n{page}");
+        assert!(page.contains('\n') && !page.contains("\n\n\n"), "{page}");
+    }
+}
+
+/// A run with more of everything than a short page has room for.
+#[test]
+fn a_run_with_many_terms_errors_and_caveats_stays_short() {
+    let mut crowded = full_run();
+    let errors = &mut crowded.requests.error_details;
+    *errors = vec![errors[0].clone(); 9];
+    crowded.caveats = vec![crowded.caveats[0].clone(); 9];
+    let slo = crowded.slo.as_mut().unwrap();
+    slo.terms = vec![slo.terms[0].clone(); 9];
+    let page = crate::text(&crowded, Detail::Short);
+    assert!(page.lines().count() <= 25, "{page}");
+    // Seven terms below the state of the SLO, six errors, and five caveats.
+    for more in ["and 7 more\n", "and 6 more\n", "and 5 more\n"] {
+        assert_eq!(page.matches(more).count(), 1, "{more} {page}");
+    }
+    assert!(page.lines().all(|line| line.width() <= WIDTH), "{page}");
+}
+
+/// Colors are added to a page, and nothing of it is lost or moved.
+#[test]
+fn colors_do_not_change_a_page() {
     let mut painted = 0;
-    for (name, page) in pages() {
-        let shown = goodput_document::coloured(&page);
+    for (name, page) in pages().into_iter().chain(short_pages()) {
+        let shown = goodput_document::colored(&page);
         let mut bare = shown.clone();
         for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
             bare = bare.replace(code, "");

@@ -46,7 +46,7 @@ pub(super) fn frame(title: &str, about: &str, body: &Html) -> String {
 
 /// A page that only says something.
 pub(crate) fn message_page(title: &str, message: &str) -> String {
-    let body = Html::of(|html| {
+    let body = Html::from_fn(|html| {
         html.leaf("p", &[], message);
         html.element("p", &[], |html| {
             html.leaf("a", &[("href", "/")], "All results");
@@ -57,7 +57,7 @@ pub(crate) fn message_page(title: &str, message: &str) -> String {
 
 /// The page for who has no token.
 pub(crate) fn token_page() -> String {
-    let body = Html::of(|html| {
+    let body = Html::from_fn(|html| {
         let words = "This page needs the token that `goodput ui` printed, or that is in its \
                      --token-file. Open the address it printed, or type the token here.";
         html.leaf("p", &[], words);

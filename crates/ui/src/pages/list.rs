@@ -15,7 +15,7 @@ const COLUMNS: [(&str, usize); 5] =
 
 /// The page with the list.
 pub(crate) fn list_page(list: &List) -> String {
-    let body = Html::of(|html| {
+    let body = Html::from_fn(|html| {
         search(html, list);
         if list.rows.is_empty() {
             let is_asked =

@@ -17,7 +17,7 @@ const WIDE: f64 = 20.0;
 
 /// The page with the charts.
 pub(crate) fn overlay_page(overlay: &Overlay) -> String {
-    let body = Html::of(|html| {
+    let body = Html::from_fn(|html| {
         html.element("nav", &[("aria-label", "Elsewhere")], |html| {
             html.leaf("a", &[("href", "/")], "All results");
         });

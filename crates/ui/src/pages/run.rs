@@ -34,7 +34,7 @@ const LIVE: [(&str, &str); 10] = [
 /// The page of one result.
 pub(crate) fn run_page(run: &RunPage) -> String {
     let entry = &run.row.entry;
-    let body = Html::of(|html| {
+    let body = Html::from_fn(|html| {
         html.element("nav", &[("aria-label", "This result")], |html| {
             html.leaf("a", &[("href", "/")], "All results");
             html.leaf("a", &[("href", &format!("/run/{}/report", entry.id))], "Report");

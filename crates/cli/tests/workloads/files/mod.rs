@@ -248,7 +248,7 @@ fn a_file_that_is_too_short_is_repeated_with_fresh_nonces_and_says_so() {
     }
     let note = "short: 2 entries for 6 requests: repeated 3 times with fresh nonces";
     assert_eq!(notes(&summary), [note]);
-    let page = session.run(&["report", "out"]).stdout;
+    let page = session.run(&["report", "out", "-v"]).stdout;
     assert!(page.contains(note), "{page}");
     // A sample is all there is of a file.
     let session = with_file("some.txt", "one\ntwo\nthree\nfour\n");

@@ -193,7 +193,7 @@ fn rows_out_of_order_are_sorted_and_counted() {
     assert_eq!(lengths(&records), [(40, 1), (41, 2), (42, 3), (43, 4)]);
     let note = "t: 2 rows were out of order and have been sorted";
     assert!(notes(&summary).contains(&note), "{:?}", notes(&summary));
-    assert!(session.run(&["report", "out"]).stdout.contains("2 rows were out of order"));
+    assert!(session.run(&["report", "out", "-v"]).stdout.contains("2 rows were out of order"));
 }
 
 #[test]

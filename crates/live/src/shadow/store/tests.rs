@@ -1,13 +1,18 @@
 //! What is written is read again, whatever happened in between.
 
+use goodput_campaign::compare::Comparison;
 use goodput_model::{
     Chunk, Exchange, Likeness, Nanos, Phase, Planned, RequestRecord, Stamps, TokenCount,
     TokenSource,
 };
-use goodput_report::compare_text;
+use goodput_report::{Detail, compare_text};
 
 use super::*;
 use crate::observer::Silent;
+
+fn whole_page(found: &Comparison) -> String {
+    compare_text(found, Detail::Full)
+}
 
 fn record(at: Nanos, ttft_us: u64) -> RequestRecord {
     let chunk = |k: u64| Chunk {
@@ -90,7 +95,7 @@ fn facts(state: CompareState) -> CompareFacts {
 }
 
 fn create(path: &Path) -> Result<PairStore, FolderError> {
-    PairStore::create(path, plan(), compare_text, Arc::new(Silent))
+    PairStore::create(path, plan(), whole_page, Arc::new(Silent))
 }
 
 #[test]
@@ -102,12 +107,12 @@ fn a_report_is_the_page_that_was_printed() {
     assert_eq!(keeper.error(), None);
     // Of memory, and then of the logs.
     let printed = keeper.finish(facts(CompareState::Interrupted), &shadow(480));
-    let page = compare_text(&printed);
+    let page = whole_page(&printed);
     assert!(page.contains("candidate is slower: ") && page.contains(" +10.0 % ("), "{page}");
     let read = read(&path).unwrap().unwrap();
     assert!(read.findings == printed.findings && read.runs == printed.runs);
     assert!(read.findings.iter().any(|finding| finding.metric == "itl_p50"));
-    assert_eq!(compare_text(&read), page);
+    assert_eq!(whole_page(&read), page);
     assert_eq!(std::fs::read_to_string(path.join("report.txt")).unwrap(), page);
     assert!(super::read(place.path()).is_none());
 }
@@ -137,9 +142,9 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     let late = read(&path).unwrap().unwrap();
     let found = late.shadow.as_ref().unwrap();
     assert_eq!((found.pairs, found.facts.passed), (419, 2_400));
-    let page = compare_text(&late);
+    let page = whole_page(&late);
     assert!(page.contains("so far") && page.contains("a log in this folder is cut"), "{page}");
-    assert!(!compare_text(&so_far).contains("is cut"));
+    assert!(!whole_page(&so_far).contains("is cut"));
     assert_eq!(late.verdict, Verdict::Suspect);
 }
 
@@ -177,5 +182,5 @@ fn an_empty_folder_says_that_nothing_was_compared() {
     let keeper = create(&path).unwrap();
     let found = keeper.finish(facts(CompareState::Complete), &shadow(0));
     assert_eq!(found.verdict, Verdict::Void);
-    assert!(compare_text(&found).contains("no request was answered by both servers"));
+    assert!(whole_page(&found).contains("no request was answered by both servers"));
 }

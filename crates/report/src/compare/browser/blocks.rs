@@ -19,7 +19,7 @@ const CHANGES: [&str; 24] =
     names!("changes": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);
 /// How far sides of a block stand apart in a chart.
 const APART: f64 = 0.12;
-/// The tone of what is no side.
+/// The tone of marks that belong to no side.
 const PLAIN: usize = 7;
 
 /// The charts of one figure at one level.

@@ -33,7 +33,7 @@ pub(super) fn forest(comparison: &Comparison) -> Forest {
 /// The plot for a page.
 pub(crate) fn figure(comparison: &Comparison) -> Option<Block> {
     let forest = forest(comparison);
-    let drawn = Html::of(|html| {
+    let drawn = Html::from_fn(|html| {
         html.element("figure", &[("id", forest.name)], |html| {
             html.leaf("h3", &[], &forest.title);
             html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
@@ -49,7 +49,7 @@ fn row(finding: &Finding, verdict: Verdict) -> ForestRow {
     let known = FigureWords::new(&finding.metric);
     let is_there = finding.n > 0;
     let shown = |value: f64| value * 100.0;
-    // What is void is no result.
+    // Void numbers are not a result.
     let (mark, word) = match verdict {
         Verdict::Void => (ForestMark::None, "void".to_owned()),
         _ => (mark(finding.outcome), outcome(finding.outcome).to_owned()),

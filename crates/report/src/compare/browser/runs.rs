@@ -50,7 +50,7 @@ fn table(view: CompareView<'_>) -> Table {
         None => "Every run, in the order measured",
     };
     let block = if comparison.is_paired { "block" } else { "run" };
-    Table::of(caption, caption, &comparison.runs)
+    Table::from_subjects(caption, caption, &comparison.runs)
         .left("#", 0, |run| {
             let number = Cell::from(run.ask.number.to_string());
             match folder(view, run.ask.number) {

@@ -23,7 +23,7 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
     let rows = FACTS.into_iter().map(|(name, of)| (name, values(of)));
     let known = rows.filter(|(_, values)| values.iter().any(|value| !value.is_empty()));
     let caption = "Each side by its first run";
-    Table::of(caption, caption, known)
+    Table::from_subjects(caption, caption, known)
         .left("", 0, |(name, _)| *name)
         .each(
             0..names.len(),

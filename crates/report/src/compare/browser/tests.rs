@@ -113,7 +113,7 @@ fn places_are_in_proportion() {
     let ends: Vec<&str> = svg.split("class=\"interval better\" d=\"").skip(1).collect();
     assert!(!ends[0].split('"').next().unwrap().contains('l'), "{}", ends[0]);
     assert!(ends[2].split('"').next().unwrap().contains("l6.0 5l-6.0 5"), "{}", ends[2]);
-    // What is no number is not drawn.
+    // What is not a number is not drawn.
     let svg = forest(vec![row(f64::NAN, (f64::NEG_INFINITY, f64::NAN))]).inline();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
@@ -159,7 +159,7 @@ fn numbers_are_those_of_the_text_page() {
         let figures = pairs.into_iter().flat_map(|pair| {
             [true, false].map(|tested| tables::figures(&comparison, pair, tested))
         });
-        let text = compare_text(&comparison);
+        let text = compare_text(&comparison, crate::Detail::Full);
         for table in tables.into_iter().chain(gates).chain(figures.flatten()) {
             for cell in
                 table.rows.iter().flatten().map(|cell| &cell.text).filter(|cell| !cell.is_empty())

@@ -79,7 +79,7 @@ fn every_kind_of_answer() {
     assert_eq!(answer(&nothing), expected);
 }
 
-/// A figure that a side lacks is no good news: it is said first, with the side.
+/// A figure that a side lacks is bad news: it is said first, with the side.
 #[test]
 fn what_a_side_lacks_is_said() {
     use Outcome::{Better, Equivalent, NoVerdict, Worse};
@@ -117,15 +117,15 @@ fn what_a_side_lacks_is_said() {
     only.findings = vec![only.findings[1].clone()];
     let expected = "Answer no verdict on B, for want of p99 TTFT (B has it in 3 of 8 runs)";
     assert_eq!(answer(&only), expected);
-    // Of saved runs too: it is not chance that nobody knows.
+    // Of saved runs too: chance is known there.
     (only.is_paired, only.floor) = (false, None);
     assert_eq!(answer(&only), expected);
     // A void run of a block takes the whole block.
     only.is_paired = true;
     only.runs[14].verdict = Verdict::Void;
     assert!(answer(&only).ends_with("(B has it in 3 of 7 runs)"), "{}", answer(&only));
-    // Without a pair there are no values.
-    let page = compare_text(&only);
+    // Without a pair values are missing.
+    let page = compare_text(&only, crate::Detail::Full);
     has(&page, "p99 TTFT, ms  –  –       –  no verdict\n");
     assert_eq!(compare_step(&only, 0.0), "block 8 of at most 16");
     // Nor of a gate.
@@ -138,7 +138,10 @@ fn what_a_side_lacks_is_said() {
         "Answer 1 of 2 gates cannot be judged: no verdict on B, for want of p99 TTFT (B has it in 3 \
          of 8 runs)"
     );
-    has(&compare_text(&gated), "B  8 req/s                           –  no verdict\n");
+    has(
+        &compare_text(&gated, crate::Detail::Full),
+        "B  8 req/s                           –  no verdict\n",
+    );
     // Both sides have it, and one of them in a single run.
     let mut single = saved();
     single.runs = runs("ttft_p99", &[true, true]);
@@ -201,7 +204,8 @@ fn margins_of_single_figures_are_said() {
     let said = answer(&own);
     let expected = "no difference between B and A larger than the margins (3 % to 5 %) in any of 3";
     assert!(said.contains(expected), "{said}");
-    let page = compare_text(&own).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page =
+        compare_text(&own, crate::Detail::Full).split_whitespace().collect::<Vec<_>>().join(" ");
     has(&page, "changes below 3 % do not matter (p99 TTFT 5 %)");
 }
 
@@ -258,7 +262,7 @@ fn gates_are_judged_one_by_one() {
     let expected =
         "Answer B fails 1 of 2 gates: p99 TTFT +8.0 % (+6.1 % to +10.2 %), allowed < +5 %";
     assert_eq!(answer(&both), expected);
-    let page = compare_text(&both);
+    let page = compare_text(&both, crate::Detail::Full);
     has(&page, "p99 TTFT < +5 %          B  8 req/s  +8.0 % (+6.1 % to +10.2 %)  NO\n");
     has(&page, "goodput > -3 %           B  8 req/s  +8.0 % (+6.1 % to +10.2 %)  yes\n");
     assert_eq!(
@@ -278,5 +282,5 @@ fn gates_are_judged_one_by_one() {
     let said = answer(&unjudged);
     assert!(said.starts_with("Answer 1 of 1 gate cannot be judged: no verdict on B"), "{said}");
     let shares = gated(vec![gate("attainment", Limit::Above, -0.01, Outcome::Equivalent)]);
-    has(&compare_text(&shares), "attainment > -1 points ");
+    has(&compare_text(&shares, crate::Detail::Full), "attainment > -1 points ");
 }

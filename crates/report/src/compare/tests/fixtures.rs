@@ -282,7 +282,7 @@ pub(crate) fn has(page: &str, line: &str) {
 
 /// The answers in one line.
 pub(crate) fn answer(comparison: &Comparison) -> String {
-    let page = compare_text(comparison);
+    let page = compare_text(comparison, crate::Detail::Full);
     let lines = page.lines().take_while(|line| !line.is_empty());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }

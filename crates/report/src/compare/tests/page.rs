@@ -68,15 +68,15 @@ a name: better by the findings above; same: within the margin; tie, ?: cannot be
 told; in these runs: described, not tested, the second side against the first
 
 Differs     nothing was found that should be the same and is not
-Requests    3,840 sent to every side, the same to the byte, due at the same
-            instants; SHA-256
+Requests    3,840 sent to every side, the same to the byte, scheduled at the
+            same instants; SHA-256
             5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f
 Noise       two runs of one server differ by chance with an SD of attainment
             0.4 points, p50 TPOT 1.2 % (8 blocks of 30 s on
             http://127.0.0.1:8000, 8 req/s, 2026-11-14T09:00:00Z)
 Verdict     VALID
 ";
-    let page = compare_text(&two());
+    let page = compare_text(&two(), crate::Detail::Full);
     assert!(page == expected, "{page}");
 }
 
@@ -94,7 +94,7 @@ fn what_is_described_has_no_winner() {
                 c.findings[4] = Finding { is_tested: false, ..other };
                 c.verdict = Verdict::Valid;
             });
-            [compare_text(&comparison), compare_markdown(&comparison)]
+            [compare_text(&comparison, crate::Detail::Full), compare_markdown(&comparison)]
         };
         let [text, markdown] = page(Outcome::Described);
         has(&text, &format!("  {word}\n"));
@@ -108,28 +108,28 @@ fn what_is_described_has_no_winner() {
 /// A word that its interval does not say is explained.
 #[test]
 fn a_word_by_a_step_is_explained() {
-    let remark = "better or WORSE beside an interval that holds zero";
-    assert!(!compare_text(&two()).contains(remark));
+    let remark = "better or WORSE next to an interval that holds zero";
+    assert!(!compare_text(&two(), crate::Detail::Full).contains(remark));
     let stepped = changed(|c| c.findings[2].low = Some(-0.001));
-    has(&compare_text(&stepped), remark);
+    has(&compare_text(&stepped, crate::Detail::Full), remark);
     has(&compare_markdown(&stepped), remark);
 }
 
 #[test]
 fn several_sides_are_ranked() {
-    let page = compare_text(&three());
+    let page = compare_text(&three(), crate::Detail::Full);
     has(&page, "Answer      no difference between B and A larger than 3 % in p50 TPOT; 8 blocks\n");
     has(&page, "            C is faster: p50 TPOT -10.0 % (-11.0 % to -9.0 %); 8 blocks\n");
     has(&page, "Ranking     p50 TPOT, ms: 1. C (18.00); 2. tie of A (20.00), B (20.10)\n");
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  C\n");
     // This one was not tested between all of them.
     has(&page, "p50 TTFT, ms             100.0   100.5    90.00  not tested\n");
-    // One that cannot be compared has no place, and may be the best: nobody is named.
+    // One that cannot be compared has no place, and may be the best: no side is named.
     let mut other = three();
     other.ranking.retain(|rank| rank.side != 2);
     let spoils = ["tpot_p50", "output_tokens_per_s"].map(str::to_owned).to_vec();
     other.differences = vec![Difference { side: 2, spoils, ..refused().differences[2].clone() }];
-    let page = compare_text(&other);
+    let page = compare_text(&other, crate::Detail::Full);
     has(&page, "Ranking     p50 TPOT, ms: 2. tie of A (20.00), B (20.10)\n");
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  ?\n");
     has(&page, "output tok/s per GPU     420.0   417.9    466.7  ?\n");
@@ -137,19 +137,28 @@ fn several_sides_are_ranked() {
     // Nor is anybody where one has no value.
     other.ranking.clear();
     other.differences.clear();
-    has(&compare_text(&other), "p50 TPOT, ms             20.00   20.10    18.00  ?\n");
+    has(
+        &compare_text(&other, crate::Detail::Full),
+        "p50 TPOT, ms             20.00   20.10    18.00  ?\n",
+    );
     let mut tied = three();
     tied.ranking.iter_mut().for_each(|rank| rank.rank = 1);
-    has(&compare_text(&tied), "p50 TPOT, ms             20.00   20.10    18.00  tie\n");
+    has(
+        &compare_text(&tied, crate::Detail::Full),
+        "p50 TPOT, ms             20.00   20.10    18.00  tie\n",
+    );
     // Each is known to be as good as each.
     let like = |side: u32| (0..3).filter(|other| *other != side).collect();
     tied.ranking.iter_mut().for_each(|rank| rank.like = like(rank.side));
-    has(&compare_text(&tied), "p50 TPOT, ms             20.00   20.10    18.00  same\n");
-    // C is known to be better than A, and nobody knows about B.
+    has(
+        &compare_text(&tied, crate::Detail::Full),
+        "p50 TPOT, ms             20.00   20.10    18.00  same\n",
+    );
+    // C is known to be better than A, and nothing is known about B.
     let mut partly = three();
     let b = partly.ranking.iter_mut().find(|rank| rank.side == 1).unwrap();
     (b.rank, b.behind) = (1, Vec::new());
-    let page = compare_text(&partly);
+    let page = compare_text(&partly, crate::Detail::Full);
     has(&page, "p50 TPOT, ms             20.00   20.10    18.00  C > A\n");
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     has(&page, "1. tie of B (20.10), C (18.00); 2. A (20.00, behind C only) Differs");
@@ -171,7 +180,7 @@ fn many_sides_and_long_names_fit() {
         let slower: Vec<f64> = (0..12).map(|place| 1.0 + f64::from(place)).collect();
         c.levels[0].rows = rows(&slower);
     });
-    let page = compare_text(&many);
+    let page = compare_text(&many, crate::Detail::Full);
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");
     has(&page, "            L: a-very-long-name-of-a-provider-with-version-11 ·\n");
     assert_eq!(page.matches("All axes, 8 req/s\n").count(), 4, "{page}");
@@ -183,7 +192,7 @@ fn many_sides_and_long_names_fit() {
     assert_eq!(page.matches("  WORSE\n").count(), 11, "{page}");
     // Two of one name cannot be told apart by it.
     let twins = changed(|c| c.sides[0].name = "B".to_owned());
-    has(&compare_text(&twins), "Sides       A: B · http://127.0.0.1:8000");
+    has(&compare_text(&twins, crate::Detail::Full), "Sides       A: B · http://127.0.0.1:8000");
 }
 
 /// A long heading, long names and large numbers: units go to a table of their own.
@@ -195,7 +204,7 @@ fn wide_tables_are_split() {
         let big = (3_000_000.0, 2_000_000.0);
         c.findings = vec![finding("goodput_tokens_per_s", big, 0.11, Outcome::Worse)];
     });
-    let page = compare_text(&wide);
+    let page = compare_text(&wide, crate::Detail::Full);
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");
     has(&page, "-33.3 % (-44.3 to -22.3)  WORSE\n");
     has(&page, "\nIn units, and the change by ranks\n");
@@ -211,7 +220,7 @@ fn what_differs_is_said_by_severity() {
         about(CaveatCode::NotComparable, Severity::Void, "answers have 210 and 160 tokens"),
         about(CaveatCode::FewSamples, Severity::Info, "few blocks"),
     ];
-    let page = compare_text(&refused);
+    let page = compare_text(&refused, crate::Detail::Full);
     has(&page, "Answer      B cannot be compared with A: answers have 210 and 160 tokens\n");
     has(
         &page,
@@ -233,7 +242,7 @@ fn what_differs_is_said_by_severity() {
     let void = changed(|c| c.verdict = Verdict::Void);
     let said = answer(&void);
     assert_eq!(said, "Answer NOT SHOWN, these numbers are void");
-    let page = compare_text(&void);
+    let page = compare_text(&void, crate::Detail::Full);
     for word in ["WORSE", "equivalent\n", "  same\n", "Ranking"] {
         assert!(!page.contains(word), "{word}: {page}");
     }
@@ -245,10 +254,10 @@ fn what_differs_is_said_by_severity() {
 
 #[test]
 fn saved_runs_say_what_they_can() {
-    let page = compare_text(&saved());
-    has(&page, "Answer      no verdict on B: nobody knows how much such runs differ by chance.");
-    has(&page, "Runs        saved runs, which nobody interleaved");
-    has(&page, "Requests    not proven to be the same: there are no hashes of what was sent\n");
+    let page = compare_text(&saved(), crate::Detail::Full);
+    has(&page, "Answer      no verdict on B: how much such runs differ by chance is not known.");
+    has(&page, "Runs        saved runs, not interleaved");
+    has(&page, "Requests    not proven to be the same: hashes of what was sent are missing\n");
     has(&page, "Noise       not known: `goodput compare TARGET --aa` measures it");
     assert!(!page.contains("How sure") && !page.contains("Blocks"), "{page}");
     let mut known = saved();
@@ -267,7 +276,7 @@ fn a_target_against_itself() {
         answer(&aa),
         "Answer the target against itself: no difference was found, as it should be; 8 blocks"
     );
-    // What cannot be told is no difference, and no proof that there is none.
+    // What cannot be told is neither a difference nor a proof that there is none.
     let open = changed(|c| {
         c.design.same_target = true;
         c.findings = vec![finding("ttft_p99", (100.0, 102.0), 0.04, Outcome::Inconclusive)];
@@ -284,7 +293,8 @@ fn a_target_against_itself() {
         floor.sd.insert("tpot_p50".to_owned(), 0.0305);
         (floor.blocks, floor.suspect_runs) = (3, 2);
     });
-    let page = compare_text(&few).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page =
+        compare_text(&few, crate::Detail::Full).split_whitespace().collect::<Vec<_>>().join(" ");
     has(&page, "p50 TPOT 3.1 % (3 blocks of 30 s (few) on http");
     has(&page, "2 of its runs are suspect");
     has(&page, "SLO ttft < 500ms (preset, the default of --search) Blocks");
@@ -297,7 +307,8 @@ fn a_target_against_itself() {
 #[test]
 fn what_was_sent() {
     let said = |change: fn(&mut goodput_campaign::compare::Proof)| {
-        let page = compare_text(&changed(|c| change(c.proof.as_mut().unwrap())));
+        let page =
+            compare_text(&changed(|c| change(c.proof.as_mut().unwrap())), crate::Detail::Full);
         let from = page.find("Requests").unwrap();
         let text: String = page.get(from..page.find("Noise").unwrap()).unwrap().to_owned();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -309,18 +320,18 @@ fn what_was_sent() {
         "the same to the byte but for the model's name, each sent when the one before it";
     assert!(closed.contains(expected), "{closed}");
     let late = said(|proof| proof.same_instant = Some(10));
-    assert!(late.contains(", only 10 of them due at the same instants"), "{late}");
+    assert!(late.contains(", only 10 of them scheduled at the same instants"), "{late}");
     let none = said(|proof| proof.compared = 0);
     assert!(none.contains("no request was sent to every side"), "{none}");
 }
 
 #[test]
 fn nothing_measured_and_odd_numbers() {
-    let empty = compare_text(&Comparison::default());
+    let empty = compare_text(&Comparison::default(), crate::Detail::Full);
     has(&empty, "Answer      nothing was compared\n");
     let stopped = changed(|c| c.comparison.state = CompareState::Interrupted);
     has(
-        &compare_text(&stopped),
+        &compare_text(&stopped, crate::Detail::Full),
         "State       stopped by the user: this is what was measured so far",
     );
     for odd in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, -1e300] {
@@ -345,7 +356,7 @@ fn nothing_measured_and_odd_numbers() {
             c.floor.as_mut().unwrap().run_s = odd;
             c.sides[0].price_per_gpu_hour = Some(odd);
         });
-        let page = compare_text(&comparison);
+        let page = compare_text(&comparison, crate::Detail::Full);
         assert!(page.lines().all(|line| line.width() <= 80), "{page}");
         for text in [page, compare_markdown(&comparison), compare_junit(&comparison)] {
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
@@ -358,7 +369,7 @@ fn nothing_measured_and_odd_numbers() {
 /// Control codes of foreign text are shown and not obeyed, and no line is longer than the page.
 #[test]
 fn hostile_text_is_shown_and_not_obeyed() {
-    let page = compare_text(&hostile());
+    let page = compare_text(&hostile(), crate::Detail::Full);
     assert!(!page.contains('\x1b') && !page.contains('\u{202e}') && !page.contains('\r'), "{page}");
     has(&page, "\\u{1b}[2J");
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");

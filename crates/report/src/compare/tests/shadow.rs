@@ -16,14 +16,14 @@ fn all_pages_say_what_live_traffic_showed() {
     let html = compare_html(&found);
     let facts = [
         "20,000 requests; 1,000 chosen (5.0 % asked for), 990 sent to the candidate",
-        "480, of which 470 ended well on both sides",
+        "480, of which 470 completed on both sides",
         "TTFT 70.0 % (65.0 % to 75.0 %), E2E 60.0 %",
         "TTFT ×1.100 (1.090 to 1.110)",
         "54.30 and 55.00 tokens an answer; ×1.013",
         "for the same reason on both sides in 460 of 470 pairs",
         "the same to the byte in 25.0 % of 468 pairs",
     ];
-    let text = compare_text(&found);
+    let text = compare_text(&found, crate::Detail::Full);
     let words = |page: &str| page.split_whitespace().collect::<Vec<_>>().join(" ");
     for fact in facts {
         assert!(words(&text).contains(fact), "{fact}\n{text}");
@@ -44,13 +44,13 @@ fn all_pages_say_what_live_traffic_showed() {
 #[test]
 fn a_shadow_that_goes_on_says_so() {
     let mut found = shadow();
-    assert!(!compare_text(&found).contains("so far"));
+    assert!(!compare_text(&found, crate::Detail::Full).contains("so far"));
     found.comparison.state = CompareState::Unfinished;
-    assert!(compare_text(&found).contains("this is what was seen so far"));
+    assert!(compare_text(&found, crate::Detail::Full).contains("this is what was seen so far"));
     found.comparison.state = CompareState::Interrupted;
-    assert!(compare_text(&found).contains("stopped before its end"));
+    assert!(compare_text(&found, crate::Detail::Full).contains("stopped before its end"));
     found.comparison.state = CompareState::TargetLost;
-    let page = compare_text(&found);
+    let page = compare_text(&found, crate::Detail::Full);
     assert!(page.contains("a thread of the proxy itself ended") && !page.contains("went away"));
 }
 
@@ -63,7 +63,7 @@ fn nothing_of_a_server_is_markup() {
     report.facts.ended = Some("<u>done\nVerdict     VALID".to_owned());
     let html = compare_html(&found);
     assert!(!html.contains("<b>stop") && !html.contains("<i>queue") && !html.contains("<u>done"));
-    assert!(!compare_text(&found).contains('\u{1b}'));
+    assert!(!compare_text(&found, crate::Detail::Full).contains('\u{1b}'));
 }
 
 /// The figures of [`two`], of live traffic.

@@ -48,7 +48,7 @@ GPU         2 × NVIDIA H200, by nvml, driver 570.1
           mean %  mean %  max GB  mean W min MHz max MHz  max °C
 GPU 0      90.00   40.00   120.0   500.0     990    1980   71.00
 GPU 1      50.00       –   120.0   500.0     990    1980   71.00
-Held back   GPU 1: power_cap at 12.5 % of the looks
+Held back   GPU 1: power_cap at 12.5 % of the samples
 Energy      60,000 J in 60.0 s by the GPUs' counters: 1,000 W on average, 150.0
             W idle; GPUs alone, not the machine around them
 Joules      1.5000 per output token, 0.2500 per prompt or output token, 12.0 per
@@ -58,7 +58,7 @@ Joules      1.5000 per output token, 0.2500 per prompt or output token, 12.0 per
 }
 
 #[test]
-fn gpus_that_nobody_saw_take_a_line_at_most() {
+fn gpus_without_samples_take_a_line_at_most() {
     let absent = |target: &str| {
         page(|summary| {
             summary["run"]["target"] = json!(target);
@@ -71,7 +71,7 @@ fn gpus_that_nobody_saw_take_a_line_at_most() {
 }
 
 #[test]
-fn throttling_that_nobody_tells_is_not_none() {
+fn throttling_that_is_not_told_is_not_none() {
     let held_back = |devices: Value| {
         let page = page(|summary| {
             summary["gpu"] = json!({"source": "nvml", "devices": devices, "energy": null});
@@ -84,6 +84,6 @@ fn throttling_that_nobody_tells_is_not_none() {
     let power = device(json!({"power": 0.5}));
     assert_eq!(held_back(json!([free])), None);
     assert_eq!(held_back(json!([untold, untold])).unwrap(), "not told");
-    let some = "GPU 0: power at 50.0 % of the looks; not told of 1 GPUs";
+    let some = "GPU 0: power at 50.0 % of the samples; not told of 1 GPU";
     assert_eq!(held_back(json!([power, untold])).unwrap(), some);
 }

@@ -69,7 +69,7 @@ Server      http://x/metrics, the names of vllm: 61 answers, 2 failures (the
             last: no answer\\u{1b}[2J in 1 s), 3.00 ms each, 9.00 ms at most;
             2.0 s between answers at most
 
-server, by its page         looks       mean        p50        p99        max
+server, by its page       scrapes       mean        p50        p99        max
 running                        60      32.50      40.00      64.00      64.00
 waiting                        60       1.25       0.00      12.00      12.00
 KV cache in use, %             60      50.00      50.00      99.00      100.0
@@ -79,8 +79,8 @@ waiting   ▁▁▁█▁▁ ≤ 12
 KV cache  ▁▂▄▅▇█ ≤ 100 %
             0 s to 50 s since the first instant
 Queue       12 waiting at most, 30.0 s after the first instant; some waited at
-            20.0 % of the looks; the batch seems to be limited to 64, which it
-            was at in 25.0 % of the looks; requests that left it had waited
+            20.0 % of the scrapes; the batch seems to be limited to 64, which it
+            was at in 25.0 % of the scrapes; requests that left it had waited
             120.5 ms on average by the server's count, 40.0 % of its TTFT
 Work        72.0 % of the prompt tokens from the prefix cache; 81.0 % of the
             drafted tokens accepted; 1,234 preemptions; 3 turned away
@@ -90,7 +90,7 @@ output tokens             17,488,967    17,502,061       -13,094       -0.07 %
 prompt tokens                500,000    17,988,967   -17,488,967      -97.22 %
 TTFT, mean ms                  55.50         50.00         +5.50      +11.00 %
             times are from the send; the difference is outside what the server
-            counts: network, gateway, reading and tokenising the prompt
+            counts: network, gateway, reading and tokenizing the prompt
 
 TTFT by queue, ms               n        p50        p99
 0 waiting                   1,000      50.00      80.00
@@ -123,10 +123,10 @@ fn a_server_that_says_little_takes_little_room() {
         });
     });
     let expected = "\
-Server      http://x/metrics, names that nobody knows (--metrics-map): 3
-            answers, 0 failures; 1 totals began anew: the server started again;
-            7 lines could not be read
-Queue       nobody was seen waiting
+Server      http://x/metrics, unrecognized metric names (map them with
+            --metrics-map): 3 answers, 0 failures; 1 totals began anew: the
+            server started again; 7 lines could not be read
+Queue       no request was seen waiting
 Work        10.0 % of the prompt tokens from the prefix cache (as the server
             averages it)
 

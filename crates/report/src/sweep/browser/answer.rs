@@ -1,4 +1,4 @@
-//! The answer in one sentence, what stands beside it, and what a user and a GPU get there.
+//! The answer in one sentence, what stands next to it, and what a user and a GPU get there.
 
 use goodput_campaign::sweep::{Figures, Goodput, GoodputState, SweepSummary};
 use goodput_model::{Slo, SloMetric, SloStatistic, Verdict};
@@ -119,7 +119,7 @@ pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
         "",
         "tok/s for each user (median)",
     ));
-    parts.extend(figure(at(|figures| figures.in_flight), "", "requests under way"));
+    parts.extend(figure(at(|figures| figures.in_flight), "", "requests in flight"));
     parts.extend(figure(
         at(|figures| figures.joules_per_output_token),
         "",

@@ -17,7 +17,7 @@ pub(crate) fn over(axis: Raised, points: &[&PointSummary]) -> Axis {
     if is_log { Axis::log(label) } else { Axis::linear(label) }
 }
 
-/// A level and a figure with its interval, for whoever points at it.
+/// A level and a figure with its interval, for a tooltip.
 fn figure_note(axis: Raised, x: f64, found: Bounded, of: &str) -> String {
     let ends = range(found.low, found.high, cell);
     format!("{} {}, {}{ends} {of}", level_number(axis, x), unit(axis), cell(found.value))
@@ -58,7 +58,7 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
 /// The curves of one latency, without what they are compared with.
 pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) -> Chart {
     let series = |name: &str, tone, of: fn(Spread) -> Option<Bounded>| {
-        let dots = dots(axis, points, |figures| of(latency.of(figures)), "ms");
+        let dots = dots(axis, points, |figures| of(latency.spread(figures)), "ms");
         Series::new(name, Shape::Points, tone, dots)
     };
     Chart::new(latency.chart(), format!("{} over {}", latency.name(), level_axis(axis, points).0))
@@ -81,15 +81,13 @@ fn course(series: &[Series], latency: Latency, summary: &SweepSummary) -> String
     let upright = confirmed(summary).map_or(String::new(), |(_, text)| {
         let span = span(summary);
         let around = span.map_or("", |_| ", and around it where the limit lies");
-        format!(" Upright: {text}{around}.")
+        format!(" Vertical line: {text}{around}.")
     });
-    format!(
-        "{} {} goes from {} to {}. Bars are 95 % intervals; runs at one load are taken together.{upright}",
-        series.name,
-        latency.name(),
-        at(first),
-        at(last)
-    )
+    let change =
+        format!("{} {} goes from {} to {}. ", series.name, latency.name(), at(first), at(last));
+    // One point, or the same at both ends, is not a course.
+    let change = if first.y == last.y { String::new() } else { change };
+    format!("{change}Bars are 95 % intervals; runs at one load are taken together.{upright}")
 }
 
 fn confirmed(summary: &SweepSummary) -> Option<(f64, String)> {

@@ -49,7 +49,7 @@ fn known(summary: &SweepSummary) -> Vec<Fact> {
         }
     };
     let samples: u64 = points.iter().map(|point| point.point.figures.requests).sum();
-    let gpus = facts.gpus.map_or("nobody said how many".to_owned(), |gpus| gpus.to_string());
+    let gpus = facts.gpus.map_or("not given (--gpus N)".to_owned(), |gpus| gpus.to_string());
     let slo = plan.slo.as_ref().map_or("none".to_owned(), ToString::to_string);
     [
         ("Target", facts.target.clone()),
@@ -75,11 +75,11 @@ fn spread(summary: &SweepSummary) -> Option<Block> {
     let latency = Latency::choose(summary.plan.slo.as_ref(), &points);
     let row = |(_, runs): (f64, Vec<&PointSummary>)| {
         let p99: Vec<Bounded> =
-            runs.iter().filter_map(|point| latency.of(&point.point.figures).p99).collect();
+            runs.iter().filter_map(|point| latency.spread(&point.point.figures).p99).collect();
         (p99.len() > 1).then_some((runs.first()?.point.ask.level, p99))
     };
     let caption = "How much runs at one load differ";
-    Table::of(caption, caption, by_level(&points).into_iter().filter_map(row))
+    Table::from_subjects(caption, caption, by_level(&points).into_iter().filter_map(row))
         .right("load", 0, |(level, _)| named_level(*level))
         .right("runs", 0, |(_, p99)| p99.len().to_string())
         .right(format!("p99 {} of each, ms", latency.name()), 0, |(_, p99)| {

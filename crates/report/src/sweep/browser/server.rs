@@ -34,17 +34,17 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
 }
 
 const MEANS: &str =
-    "Means over the window; under way is counted by the client, the rest by the server.";
+    "Means over the window; in flight is counted by the client, the rest by the server.";
 
-/// Requests under way, in the batch and in the queue; nothing where the server does not tell.
+/// Requests in flight, in the batch and in the queue; nothing where the server does not tell.
 fn queue(view: &SweepView<'_>) -> Chart {
     let axis = view.summary.plan.axis;
     let points = on_curve(&view.summary.points);
     let [running, waiting] = ["running", "waiting"].map(|name| levels(view, &points, name, axis));
-    let under_way = if running.is_empty() && waiting.is_empty() {
+    let in_flight = if running.is_empty() && waiting.is_empty() {
         Vec::new()
     } else {
-        dots(axis, &points, |figures| bare(figures.in_flight), "under way")
+        dots(axis, &points, |figures| bare(figures.in_flight), "in flight")
     };
     let last = running.last().zip(waiting.last()).map_or(String::new(), |(running, waiting)| {
         format!(
@@ -54,11 +54,11 @@ fn queue(view: &SweepView<'_>) -> Chart {
         )
     });
     let series = |name: &str, tone, dots| Series::new(name, Shape::Points, tone, dots);
-    Chart::new("queue-over-load", "Requests under way, in the batch, and in the queue")
+    Chart::new("queue-over-load", "Requests in flight, in the batch, and in the queue")
         .says(last + MEANS)
         .over(over(axis, &points), "requests")
         .series([
-            series("under way", 0, under_way),
+            series("in flight", 0, in_flight),
             series("in the batch", 2, running),
             series("waiting", 1, waiting),
         ])
@@ -132,7 +132,7 @@ fn level(run: &Summary, name: &str, text: fn(&LevelSummary) -> String) -> Option
     server(run)?.levels.get(name).map(text)
 }
 
-/// What the server and its GPUs said at each point; columns that nobody filled are left out.
+/// What the server and its GPUs said at each point; columns without values are left out.
 pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
     let mut points = on_curve(&view.summary.points);
     points.sort_by(|a, b| a.point.ask.level.value().total_cmp(&b.point.ask.level.value()));
@@ -144,7 +144,7 @@ pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
         return None;
     }
     let caption = "What the server and its GPUs said, over the window of each point";
-    Table::of("The server", caption, runs)
+    Table::from_subjects("The server", caption, runs)
         .left("load", 0, |(point, _)| named_level(point.point.ask.level))
         .each(
             told,

@@ -80,9 +80,11 @@ fn everything_is_there_in_its_order() {
         let id = part.split('"').next().unwrap();
         assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
     }
-    for word in
-        ["22.4 confirmed, 23.1 over the limit", "448.0 per GPU (of 8)", "said before: about 20 min"]
-    {
+    for word in [
+        "22.4 confirmed, 23.1 over the limit",
+        "448.0 per GPU (of 8)",
+        "estimated before: about 20 min",
+    ] {
         has(&page, word);
     }
 }
@@ -127,7 +129,7 @@ fn points_lead_to_their_pages() {
     let whole = page(&made);
     assert_eq!(whole.matches("/report.html\"").count(), 12);
     has(&whole, "<a href=\"points/010/report.html\">points/010</a>");
-    // One that cannot be read, one that is no folder below this page.
+    // One that cannot be read, one that is not a folder below this page.
     made.points.remove(0);
     for evil in ["javascript:alert(1)//", "../../etc", "/etc", "//host/x", "a b"] {
         evil.clone_into(&mut made.summary.points[1].folder);
@@ -263,16 +265,16 @@ fn the_largest_page_stays_small() {
 #[test]
 fn charts_that_belong_together_stand_side_by_side() {
     let page = changed(|_| {});
-    let beside = |id: &str| {
+    let charts_in = |id: &str| {
         let part = page.split(&format!("<section id=\"{id}\">")).nth(1).unwrap();
         let part = part.split("</section>").next().unwrap();
         let row = part.split("<div class=\"charts\">").nth(1).unwrap_or_default();
         (part.matches("<figure").count(), row.matches("<figure").count())
     };
-    assert_eq!(beside("latency"), (3, 3));
-    assert_eq!(beside("goodput"), (2, 2));
+    assert_eq!(charts_in("latency"), (3, 3));
+    assert_eq!(charts_in("goodput"), (2, 2));
     // One alone is not blown up.
-    assert_eq!(beside("throughput"), (1, 0));
+    assert_eq!(charts_in("throughput"), (1, 0));
 }
 
 /// A run by itself tells neither how other loads go nor how another run would; the sweep around it does.
@@ -317,7 +319,7 @@ fn the_checklist_judges_the_sweep() {
 fn the_explorer_says_what_the_headline_says() {
     let page = changed(|_| {});
     let says = page.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
-    has(says, &format!("As it was asked: {}; ", sentence(&page)));
+    has(says, &format!("Reset: {}; ", sentence(&page)));
     let none = changed(|made| made.summary.goodput = None);
     let says = none.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
     has(says, "(as measured, not confirmed)");

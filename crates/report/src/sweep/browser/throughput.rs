@@ -11,7 +11,7 @@ use goodput_document::svg::{Chart, Dot, Series, Shape};
 /// The latency that the front is made of.
 pub(crate) fn front_latency(points: &[&PointSummary]) -> Latency {
     let measured = |latency: Latency| {
-        points.iter().filter(|point| latency.of(&point.point.figures).p50.is_some()).count()
+        points.iter().filter(|point| latency.spread(&point.point.figures).p50.is_some()).count()
     };
     let is_tpot = measured(Latency::Tpot) >= measured(Latency::E2e);
     if is_tpot { Latency::Tpot } else { Latency::E2e }
@@ -22,7 +22,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let (gpus, _) = per_gpu(summary);
     let dot = |point: &PointSummary| {
         let figures = &point.point.figures;
-        let (x, found) = (figures.output_tps?, latency.of(figures).p50?);
+        let (x, found) = (figures.output_tps?, latency.spread(figures).p50?);
         let each =
             if gpus > 1.0 { format!(" ({} per GPU)", cell(x / gpus)) } else { String::new() };
         let note = format!(

@@ -51,22 +51,22 @@ pub(crate) fn against(summary: &SweepSummary) -> Chart {
         .series([Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())])
 }
 
-/// The same number under way, made by open and by closed loops.
+/// The same number in flight, made by open and by closed loops.
 pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
     let pairs = pairs(summary);
     let Some(says) = loops(&pairs) else { return Vec::new() };
     let series = |name: &str, tone, of: fn(&LoopTwins) -> (f64, f64)| {
         let dot = |pair: &LoopTwins| {
             let (x, y) = of(pair);
-            Dot::noted(x, y, format!("{} under way, {} ms", cell(x), cell(y)))
+            Dot::noted(x, y, format!("{} in flight, {} ms", cell(x), cell(y)))
         };
         let dots = pairs.iter().map(dot).collect();
         Series::new(name, Shape::Points, tone, dots)
     };
     vec![
-        Chart::new("open-and-closed", "p99 TTFT over requests under way")
+        Chart::new("open-and-closed", "p99 TTFT over requests in flight")
             .says(says + ".")
-            .over("requests under way", Axis::log("ms"))
+            .over("requests in flight", Axis::log("ms"))
             .series([
                 series("open loop", 0, |pair| pair.open),
                 series("closed loop", 1, |pair| pair.closed),

@@ -1,4 +1,4 @@
-//! A run that somebody might have measured: two minutes of chat on two GPUs.
+//! A plausible run: two minutes of chat on two GPUs.
 
 use std::collections::BTreeMap;
 

@@ -96,11 +96,11 @@ fn what_is_not_known_has_no_section() {
         }
         value["requests"]["error_details"] = json!([]);
     });
-    let nobody = Audit { items: Vec::new(), ..audit() };
+    let empty = Audit { items: Vec::new(), ..audit() };
     let view = RunView {
         summary: &bare,
         details: &Details::default(),
-        audit: &nobody,
+        audit: &empty,
         circumstances: &Circumstances::default(),
     };
     let page = run_html(&view);
@@ -201,7 +201,7 @@ fn numbers_are_those_of_the_text_page() {
         value["metrics"]["e2e"]["n"] = json!(40);
         value["metrics"]["e2e"]["percentiles"]["99"]["quality"] = json!("not_estimable");
     });
-    let words = text(&summary);
+    let words = text(&summary, crate::Detail::Full);
     let page = page_of(&summary, &details());
     let html = seen(&page, "latency");
     for label in ["TTFT ±0.1", "TPOT", "ITL ±0.09", "Max gap", "E2E", "tok/s each"] {

@@ -122,8 +122,8 @@ pub(crate) fn full() -> Comparison {
         took_s: 1730.0,
         ..CompareFacts::default()
     };
-    let beside = ComparisonContext { proof: Some(proof()), floor: Some(floor()), insists: false };
-    Comparison::paired(facts, design, sides, runs, beside)
+    let rest = ComparisonContext { proof: Some(proof()), floor: Some(floor()), insists: false };
+    Comparison::paired(facts, design, sides, runs, rest)
 }
 
 /// The first two of them, with gates.
@@ -140,8 +140,8 @@ pub(crate) fn gated() -> Comparison {
         ..full.design
     };
     let runs = full.runs.into_iter().filter(|run| run.ask.side < 2).collect();
-    let beside = ComparisonContext { proof: full.proof, floor: full.floor, insists: false };
-    Comparison::paired(full.comparison, design, full.sides[..2].to_vec(), runs, beside)
+    let rest = ComparisonContext { proof: full.proof, floor: full.floor, insists: false };
+    Comparison::paired(full.comparison, design, full.sides[..2].to_vec(), runs, rest)
 }
 
 fn proof() -> Proof {

@@ -23,7 +23,7 @@ const WINDOW_S: f64 = 60.0;
 /// Requests per second that the server can carry.
 const CAPACITY: f64 = 28.0;
 
-/// A request that ended well: TTFT and TPOT in milliseconds, output tokens.
+/// A request that completed: TTFT and TPOT in milliseconds, output tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Made {
     pub(crate) ttft: f64,
@@ -398,14 +398,14 @@ fn audit() -> Audit {
         verdict: Verdict::Valid,
         items: vec![
             item("variance over runs", Status::Doubtful, "one run of a minute", "repeat it"),
-            item("hardware", Status::Missing, "nobody said what the clients' network is", "say it"),
+            item("hardware", Status::Missing, "the clients' network is not given", "say it"),
             item("open loop", Status::Ok, "open loop, poisson arrivals at 22.4 req/s", ""),
             item("samples", Status::Ok, "1,344 requests carry a p99", ""),
         ],
     }
 }
 
-/// The same server under another configuration, so many times as fast.
+/// The same server under another configuration, this many times as fast.
 pub(crate) fn configuration(value: &str, speed: f64) -> Result<Configuration, serde_json::Error> {
     let mut sweep = sweep()?.summary;
     if let Some(goodput) = &mut sweep.goodput {
