@@ -95,7 +95,7 @@ mod tests {
         assert!(refused.contains("--allow-commands"), "{refused}");
         // All of them: a value may be a command as well.
         let half = commands(&found, std::slice::from_ref(&serve), false).unwrap_err();
-        assert!(half.contains("type them again (--vary 'x="), "{half}");
+        assert!(half.contains("give them again (--vary 'x="), "{half}");
         commands(&found, &[vary.clone(), serve.clone()], false).unwrap();
         commands(&found, &[], true).unwrap();
         commands(&[], &[], false).unwrap();

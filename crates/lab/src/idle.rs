@@ -281,7 +281,9 @@ mod tests {
         // As if the first one had taken no time: none of 100 ms is as quick.
         ready.probe = Some(Nanos::ZERO);
         let never = by_probes(&ready, 300);
-        assert!(matches!(never, IdleSignal::Unknown(why) if why.contains("the first took 0 ms")));
+        assert!(
+            matches!(never, IdleSignal::Unknown(why) if why.contains("the first one took 0 ms"))
+        );
     }
 
     #[test]

@@ -413,7 +413,7 @@ fn help_stands_on_top() {
         found.contains("│ q Ctrl-C  stop: no more requests, wait for answers, report │"),
         "{found}"
     );
-    assert!(found.contains("│ ended w┌ keys ─"), "{found}");
+    assert!(found.contains("│ complet┌ keys ─"), "{found}");
 }
 
 #[test]

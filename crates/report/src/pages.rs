@@ -27,6 +27,11 @@ pub fn page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -
     if !has_page(result, details, format) {
         return None;
     }
+    let format = match (result, format) {
+        // It has no short page: its figures are few, and all of them are shown.
+        (SavedResult::Reported(_), PageFormat::Text(_)) => PageFormat::Text(Detail::Full),
+        _ => format,
+    };
     let pages = documents(result, details).into_iter().map(|document| write(&document, format));
     Some(pages.collect::<Vec<_>>().join("\n"))
 }

@@ -147,8 +147,8 @@ fn wrong_files_are_refused_by_line() {
     assert!(ranks(b"AA== 0\nAQ==\n").contains("line 2: not a tokenizer: no rank in `AQ==`"));
     assert!(ranks(b"AA== 0\nAQ== x\n").contains("line 2: not a tokenizer: no rank"));
     assert!(ranks(b"AA== 0\n\n!! 1\n").contains("line 3: not a tokenizer: invalid base64"));
-    assert!(ranks(b"AA== 0\nAQ== 0\n").contains("line 2: not a tokenizer: a rank for the second"));
-    assert!(ranks(b"AA== 0\nAA== 1\n").contains("line 2: not a tokenizer: a token for the second"));
+    assert!(ranks(b"AA== 0\nAQ== 0\n").contains("line 2: not a tokenizer: duplicate rank"));
+    assert!(ranks(b"AA== 0\nAA== 1\n").contains("line 2: not a tokenizer: duplicate token"));
     assert!(ranks(b"AA== 4294967295\n").contains("out of range"));
     assert!(ranks(b" 1\n").contains("an empty token"));
     assert!(ranks(b"\xff\xfe 1\n").contains("bytes that are not valid UTF-8"));

@@ -43,6 +43,6 @@ mod tests {
         let found = faults(&packages, "a: asks rustc\nb: nothing\nc: \n");
         assert_eq!(found.len(), 2);
         assert!(found[0].starts_with("c has a build script"), "{}", found[0]);
-        assert!(found[1].starts_with("b has no build script"), "{}", found[1]);
+        assert!(found[1].starts_with("b no longer has a build script"), "{}", found[1]);
     }
 }

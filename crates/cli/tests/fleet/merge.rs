@@ -118,7 +118,7 @@ fn a_merged_run_reads_as_any_other() {
 #[test]
 fn a_shard_by_itself_raises_no_false_alarm() {
     let fleet = Fleet::new(4);
-    let text = fleet.session.run(&["report", "2"]).stdout;
+    let text = fleet.session.run(&["report", "2", "-v"]).stdout;
     assert!(text.contains("Shard       shard 2 of 4"), "{text}");
     let found = fleet.session.run(&["report", "2", "--json"]).stdout;
     let found: Value = serde_json::from_str(&found).unwrap();
@@ -230,7 +230,7 @@ fn a_client_that_was_cut_off_from_the_server_is_named() {
     // Half of a quarter of the load never came to the server.
     assert_eq!(severity, "void");
     assert!(message.contains("1 of 4 ranks") && message.contains("rank 2 "), "{message}");
-    assert!(message.contains("0.0 % of those of the client in the middle"), "{message}");
+    assert!(message.contains("0.0 % of the median rank's"), "{message}");
     let failed = found["run"]["shards"][2]["failed_alone"].as_u64().unwrap();
     assert!(failed.abs_diff(about as u64) <= 1, "{failed} of about {about}");
     // What happens to most is the server's.
@@ -250,7 +250,7 @@ fn a_damaged_log_is_the_trouble_of_its_client() {
     let found = fleet.merged(0..4, 0);
     let (severity, message) = said(&found, "shard_sick");
     assert!(severity == "warn" && message.contains("rank 1 "), "{message}");
-    assert!(message.contains("the log ends in a damaged frame"), "{message}");
+    assert!(message.contains("the request log ends in a damaged frame"), "{message}");
     assert_eq!(found["requests"]["scheduled"], json!(fleet.records.len() - 1));
 }
 
@@ -349,14 +349,14 @@ type Change = fn(&mut Plan, &mut Manifest, &mut Vec<HealthSample>);
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let cases: [(Change, &str, bool); 6] = [
-        (|plan, _, _| plan.load.seed = 2, "another plan (load.seed): 1 and 2", false),
-        (|_, m, _| m.workload.hash = "other".to_owned(), "another workload", false),
-        (|plan, _, _| plan.target.url = "http://other".to_owned(), "another target", true),
-        (|_, m, _| m.target.model = "other".to_owned(), "another model: m and other", true),
+        (|plan, _, _| plan.load.seed = 2, "differ in plan (load.seed): 1 and 2", false),
+        (|_, m, _| m.workload.hash = "other".to_owned(), "differ in workload (its hash)", false),
+        (|plan, _, _| plan.target.url = "http://other".to_owned(), "differ in target", true),
+        (|_, m, _| m.target.model = "other".to_owned(), "differ in model: m and other", true),
         (|_, m, _| m.version = "9".to_owned(), "differ in goodput version: 0.1.0 and 9", true),
         (
             |_, m, _| m.shard.as_mut().unwrap().fleet = Some("f".to_owned()),
-            "another common start: none and f",
+            "differ in common start: none and f",
             true,
         ),
     ];

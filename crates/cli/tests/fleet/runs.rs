@@ -208,7 +208,7 @@ fn a_client_that_is_led_sends_where_its_own_words_say() {
     let first = ended(first);
     first.assert_finished("rank 0");
     ended(second).assert_finished("rank 1");
-    assert!(first.stderr.contains("another target"), "{}", first.stderr);
+    assert!(first.stderr.contains("differ in target"), "{}", first.stderr);
     let manifest = std::fs::read(fleet.session.path("out/shards/0001/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!(manifest["target"]["url"], url.as_str());
@@ -382,7 +382,7 @@ fn what_cannot_be_dealt_out_is_refused() {
                 "--shard",
                 "0/3",
             ],
-            "at least one",
+            "--max-concurrency must be at least the number of ranks",
         ),
         (
             &[

@@ -286,7 +286,7 @@ fn a_collector_that_wants_only_some_still_gets_the_rest() {
     assert_eq!(picky.requests().len(), 2, "{stderr}");
     let said: Vec<_> = stderr.lines().filter(|line| line.contains("traces")).collect();
     let expected =
-        format!("warning: traces: {} took 504 spans and rejected 6: too old", picky.url());
+        format!("warning: traces: {} accepted 504 spans and rejected 6: too old", picky.url());
     assert_eq!(said, [expected]);
 
     // Ctrl-C ends the waiting for one that does not answer, and the report comes.

@@ -212,7 +212,11 @@ fn more_streams_than_files_are_refused_with_advice() {
     let outcome = limited(&session, "ulimit -n 1024", args);
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("20000") && outcome.stderr.contains("1024"));
-    assert!(outcome.stderr.contains("hint: raise it with `ulimit -n`"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("hint: raise the limit with `ulimit -n`"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 /// A network of its own with twenty local ports, each of which stays taken after its connection.

@@ -28,7 +28,7 @@ const LONG: [&str; 8] = ["--rate", "50", "--duration", "60s", "--max-tokens", "2
 #[test]
 fn ctrl_c_drains_and_reports() {
     let session = Session::new();
-    let mut child = session.spawn(&[&["run", "mock:ttft=50ms,itl=10ms"], &LONG[..]].concat());
+    let mut child = session.spawn(&[&["run", "-v", "mock:ttft=50ms,itl=10ms"], &LONG[..]].concat());
     wait_for_records(&session, 2000);
     signal(&child, "-INT");
     let status = child.wait().unwrap();

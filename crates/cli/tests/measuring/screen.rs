@@ -66,7 +66,7 @@ fn is_sane(after: &str) {
 #[test]
 fn a_screen_is_entered_and_left_and_the_report_follows() {
     let session = Session::new();
-    let args = "run mock --rate 20 --max-tokens 10 --duration 3s --seed 3 --out out";
+    let args = "run -v mock --rate 20 --max-tokens 10 --duration 3s --seed 3 --out out";
     let Some(seen) = on_terminal(&session, args, &[]) else { return };
     let rest = after(&seen);
     is_sane(rest);
@@ -101,11 +101,13 @@ fn a_line_where_one_is_wanted_and_nothing_where_it_is_quiet() {
         return;
     };
     assert!(!line.contains(ENTER) && line.contains("\r\x1b[2K"), "{line:?}");
-    let off = on_terminal(&session, &format!("{common} --screen off --color never --out b"), &[])
-        .unwrap();
+    let off =
+        on_terminal(&session, &format!("{common} -v --screen off --color never --out b"), &[])
+            .unwrap();
     assert!(!off.contains('\x1b') && off.contains("Verdict"), "{off:?}");
     let quiet = on_terminal(&session, &format!("{common} --quiet --out c"), &[]).unwrap();
     assert!(!quiet.contains(ENTER) && !quiet.contains("Verdict"), "{quiet:?}");
+    assert!(!quiet.contains("Throughput"), "{quiet:?}");
 }
 
 #[test]

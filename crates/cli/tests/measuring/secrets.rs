@@ -125,7 +125,7 @@ fn no_way_of_quoting_a_secret_gets_into_a_message() {
     let url = format!("{}/v1?sig=query%2Fsecret77", server.url());
     let number = (2 * count).to_string();
     let args = ["run", &url, "--rate", "inf", "--num-requests", &number, "--model", "m"];
-    let more = ["--header", "x-secret: hunter2hunter2", "--no-probe", "--out", "out"];
+    let more = ["--header", "x-secret: hunter2hunter2", "--no-probe", "-v", "--out", "out"];
     let output = session.command(&args).args(more).env("OPENAI_API_KEY", KEY).output().unwrap();
     let text = everything(&session, &output);
     for number in 0..2 * count {
@@ -167,7 +167,7 @@ fn no_place_that_a_server_writes_to_leaks_a_secret() {
     let args = ["run", &url, "--rate", "inf", "--num-requests", "6", "--isl", "32", "--osl", "4"];
     let output = session
         .command(&args)
-        .args(["--save-text", "--out", "out"])
+        .args(["--save-text", "-v", "--out", "out"])
         .env("OPENAI_API_KEY", KEY)
         .output()
         .unwrap();
@@ -175,14 +175,14 @@ fn no_place_that_a_server_writes_to_leaks_a_secret() {
     assert_clean(&text);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("invalid response status: HTTP/1.1 2x0 [redacted]"), "{said}");
-    assert!(said.contains("asking for a model named `default`"), "{said}");
+    assert!(said.contains("using the name `default`"), "{said}");
     let texts = std::fs::read_to_string(session.path("out/text.jsonl")).unwrap();
     assert_eq!(texts.matches(r#""answer":"my key is [redacted].""#).count(), 6, "{texts}");
     let log = std::fs::read(session.path("out/requests.log")).unwrap();
     assert!(String::from_utf8_lossy(&log).contains("[redacted]"), "no finish reason was kept");
     // Nor does it come back from the folder.
     for format in ["text", "html", "csv"] {
-        assert_clean(&session.run(&["report", "out", "--format", format]).stdout);
+        assert_clean(&session.run(&["report", "-v", "out", "--format", format]).stdout);
     }
 }
 

@@ -104,7 +104,8 @@ fn replicas_are_added_up_and_secrets_stay_out_of_files() {
         // The plan lacks it, and says so; the user may name it again.
         let lacking = session.run(&["run", "--plan", "out/plan.toml", "--out", "more"]);
         assert_eq!(lacking.code, Some(2), "{}", lacking.stderr);
-        assert!(lacking.stderr.contains("add --metrics-url URL"), "{}", lacking.stderr);
+        let hint = "give the URL again with --metrics-url URL";
+        assert!(lacking.stderr.contains(hint), "{}", lacking.stderr);
         let given = ["run", "--plan", "out/plan.toml", "--metrics-url", &urls[1], "--out", "more"];
         session.run(&[&given[..], &["--quiet"]].concat()).assert_finished("given again");
     });
@@ -117,8 +118,8 @@ fn what_cannot_be_read_is_said_before_the_load() {
     let unknown = "name = \"x\"\n[signals.nope]\nseries = [\"a\"]\n";
     std::fs::write(session.path("unknown.toml"), unknown).unwrap();
     for (flags, words) in [
-        (&["--metrics-url", "mock"][..], ["`mock` is not the URL of a page", "/metrics"]),
-        (&["--metrics-url", "http://u:hunter22@h/"], ["holds credentials", "hint"]),
+        (&["--metrics-url", "mock"][..], ["`mock` is not the URL of a metrics page", "/metrics"]),
+        (&["--metrics-url", "http://u:hunter22@h/"], ["contains credentials", "hint"]),
         (&["--metrics-url", "http://h/m", "--metrics-url", "http://h/m"], ["twice", "hint"]),
         (&["--gpu", "http://h/m,nonsense"], ["`nonsense`", "hint"]),
         (&["--metrics", "off", "--metrics-url", "http://h/m"], ["contradict", "hint"]),
@@ -176,7 +177,7 @@ fn bad_pages_do_not_disturb_the_load() {
         let bad = [
             ("metrics=slow:3s", "no complete answer within 1 s"),
             ("metrics=huge:50MB", "larger than 16 MiB"),
-            ("metrics=garbage", "cannot be read"),
+            ("metrics=garbage", "cannot be parsed"),
             ("metrics=html", "a web page"),
         ];
         let session = Session::new();
@@ -199,7 +200,7 @@ fn bad_pages_do_not_disturb_the_load() {
         assert_answers(&summary["server"]["endpoints"][0]);
         let (summary, said) = undisturbed(",metrics=off", &[]);
         assert_eq!(summary["server"]["endpoints"].as_array().map_or(0, Vec::len), 0);
-        assert_eq!(said.matches("HTTP 404: what the server says").count(), 1, "{said}");
+        assert_eq!(said.matches("HTTP 404: no server metrics in this run").count(), 1, "{said}");
         let (summary, _) = undisturbed(",metrics=reset:1s", &[]);
         let page = &summary["server"]["endpoints"][0];
         about_time(|| assert!(number(page, "resets") >= 1.0, "{page}"));

@@ -152,7 +152,7 @@ fn what_cannot_be_read_is_refused_with_advice() {
         (&["--attainment", "99%"], "needs an SLO", "add --slo"),
         (
             &["--slo", "e2e < 5s", "--attainment", "99"],
-            "`99` is no share",
+            "`99` is not a share of requests",
             "99% or --attainment 0.99",
         ),
         (&["--slo", "interactive", "--no-stream"], "without streaming", "use e2e"),

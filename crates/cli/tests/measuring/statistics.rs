@@ -260,7 +260,7 @@ fn a_figure_says_how_much_it_is_worth() {
         assert!(ttft[7] == "n/e" || ttft[7].starts_with('~'), "{ttft:?}");
         assert!(ttft[3].parse::<f64>().is_ok(), "{ttft:?}");
         let advice = text(caveat(&found, "few_samples").expect("few_samples"), "message");
-        assert!(advice.contains("p99 takes 1000"), "{advice}");
+        assert!(advice.contains("p99 needs 1000"), "{advice}");
         assert_eq!(at(&found, "metrics.ttft.percentiles")["90"]["early_stopping"], Value::Null);
         assert!(!few.1.stdout.contains("early stopping"), "{}", few.1.stdout);
 

@@ -247,7 +247,7 @@ fn bad_traffic_is_refused() {
         ("header.csv", "time_s,rps\n", "only a header"),
         ("unsorted.csv", "time_s,rps\n10,1\n5,1\n", "row 2"),
         ("negative.csv", "hour,rps\n0,-1\n", "row 1"),
-        ("words.csv", "hour,rps\n0,many\n", "no number"),
+        ("words.csv", "hour,rps\n0,many\n", "is not a number"),
         ("endless.csv", "hour,rps\n0,inf\n", "row 1"),
         ("column.csv", "minute,rps\n0,1\n", "time_s"),
         (
@@ -285,8 +285,9 @@ fn a_trace_is_counted_and_its_lengths_are_held_against_the_measured_ones() {
     let plan = json(&session, &["capacity", "swept", "--traffic", "trace.jsonl"]);
     assert!((number(&plan, "traffic.mean_rps") - 2.0).abs() < 0.01);
     let notes = plan["notes"].as_array().unwrap();
+    let lengths = "average 9000 input and 50 output tokens";
     let is_said = |note: &Value| {
-        note["kind"] == "extrapolated" && note["text"].as_str().unwrap().contains("9000 and 50")
+        note["kind"] == "extrapolated" && note["text"].as_str().unwrap().contains(lengths)
     };
     assert!(notes.iter().any(is_said), "{notes:?}");
 }
@@ -324,7 +325,7 @@ fn bad_arguments_are_refused() {
     }
     let priced =
         ["capacity", "--goodput-rps", "22", "--target-rps", "9", "--price-per-gpu-hour", "1"];
-    refused(&session.run(&priced), "how many GPUs");
+    refused(&session.run(&priced), "the number of GPUs per replica");
     let below = ["capacity", "--goodput-rps", "22", "--rejected-rps", "21", "--target-rps", "9"];
     assert_eq!(session.run(&below).code, Some(2));
     let help = session.run(&["capacity", "--help"]);

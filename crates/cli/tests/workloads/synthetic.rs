@@ -212,7 +212,7 @@ fn a_server_that_refuses_ignore_eos_is_asked_without() {
     let flags = ["--num-requests", "6", "--isl", "40", "--osl", "8", "--out", "out"];
     let outcome = session.run(&[&["run", &server.url()], &ONE_BY_ONE[..], &flags].concat());
     outcome.assert_finished("");
-    assert!(outcome.stderr.contains("refuses min_tokens and ignore_eos"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("refuses `min_tokens` and `ignore_eos`"), "{}", outcome.stderr);
     let read = |name: &str| std::fs::read_to_string(session.path(name)).unwrap();
     let summary: Value = serde_json::from_str(&read("out/summary.json")).unwrap();
     assert_eq!(number(&summary, "requests.ok"), 6.0);
@@ -430,9 +430,9 @@ fn the_numbers_of_a_preview_add_up() {
 #[test]
 fn what_cannot_be_sent_is_refused_with_a_hint() {
     let cases: [(&[&str], &str, &str); 15] = [
-        (&["--workload", "talk"], "no workload named `talk`", "there is: chat"),
+        (&["--workload", "talk"], "no workload named `talk`", "presets: chat"),
         (&["--mix", "chat"], "`chat` is not a mix", "--mix chat=70%"),
-        (&["--mix", "chat=70%,nope=30%"], "no workload named `nope`", "there is: chat"),
+        (&["--mix", "chat=70%,nope=30%"], "no workload named `nope`", "presets: chat"),
         (&["--mix", "chat=0%,agent=100%"], "is not a mix", "--mix chat=70%"),
         (&["--isl", "uniform:900:100"], "uniform:900:100", "lognormal:200:0.8"),
         (&["--isl", "0"], "`0` is not a length", "uniform:50:400"),

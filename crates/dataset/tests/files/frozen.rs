@@ -142,7 +142,7 @@ fn a_changed_file_is_found_out() {
     assert!(failure(format!("{header}\n")).contains("was changed after it was written"));
     assert_eq!(
         failure(text.replace("\"sessions\":1", "\"sessions\":2")),
-        "w.jsonl, line 1: holds 1 sessions of 1 requests, its header says 2 of 1"
+        "w.jsonl, line 1: holds 1 sessions of 1 requests, but its header says 2 of 1"
     );
     let unknown = failure(text.replace("\"planned\":{", "\"planned\":{\"shade\":1,"));
     assert!(unknown.starts_with("w.jsonl, line 2: no session: unknown field `shade`"), "{unknown}");

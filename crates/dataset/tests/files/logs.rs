@@ -64,7 +64,7 @@ fn packed_logs_are_refused_with_a_word_on_what_to_do() {
         options.log.assume_input_tokens = Some(1);
         options.log.answer_bytes_per_token = Some(1.0);
         let refused = load("x.gz", b"\x1f\x8b\x08\x00abc", &options).unwrap_err();
-        assert!(refused.contains("packed with gzip"), "{refused}");
+        assert!(refused.contains("is compressed with gzip"), "{refused}");
         assert!(load("x", "", &options).unwrap_err().contains("empty"));
     }
 }

@@ -57,7 +57,7 @@ impl JobText<'_> {
         self.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
         for (flag, command) in self.commands {
             if command.is_some_and(|command| without_secrets(command) != command) {
-                return Err(written(&format!("{flag} contains a secret")));
+                return Err(written(&format!("a secret in {flag}")));
             }
         }
         Ok(())

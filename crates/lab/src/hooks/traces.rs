@@ -361,6 +361,7 @@ mod tests {
         let sent = post(&url, documents, &wait);
         assert_eq!((sent.taken, sent.rejected), (0, 0));
         let said = sent.cut.unwrap().to_string();
-        assert!(said.contains("took 0 spans, then the minute was over"), "{said}");
+        let why = "accepted 0 spans, then it did not finish within one minute";
+        assert!(said.contains(why), "{said}");
     }
 }

@@ -296,10 +296,10 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let cases = [
-            ("s {x} {y}", "`{y}` in the server's command has no value"),
+            ("s {x} {y}", "`{y}` in the server command has no value"),
             ("s {y}", "{x}, {port} are the known placeholders"),
-            ("s {port}", "no place for `x`"),
-            ("s {{x}}", "no place for `x`"),
+            ("s {port}", "does not use `x`"),
+            ("s {{x}}", "does not use `x`"),
             ("", "names no program"),
             ("'' a", "names no program"),
             ("s 'a", "not closed"),

@@ -268,7 +268,7 @@ fn notes_are_kept_for_who_sends_our_form_and_saw_what_there_was() {
     );
     // They are found at once, and shown harmless.
     let found = answer(&site, &get("/?q=H200+two"));
-    assert!(found.contains("1 in all") && found.contains("&lt;b&gt;</a>"), "{found}");
+    assert!(found.contains("1 in total") && found.contains("&lt;b&gt;</a>"), "{found}");
     // Who did not see them does not write over them, and loses nothing.
     let late = answer(&site, &form(&path, &body.replace("one", "other")));
     assert!(late.starts_with("HTTP/1.1 409") && late.contains("other\ntwo</textarea>"), "{late}");

@@ -64,7 +64,7 @@ fn choices_are_lines() {
 
 #[test]
 fn wrong_constraints_are_refused() {
-    assert!(refused("xml", "x").contains("no kind of constraint is `xml`"));
+    assert!(refused("xml", "x").contains("`xml` is not a kind of constraint"));
     assert!(refused("json", "{\"type\": ").contains("json: EOF while parsing"));
     assert!(refused("json", r#"{"type": "strange"}"#).contains("strange"));
     assert!(refused("json", r#"{"$ref": "https://example.org/x.json"}"#).contains("json: "));

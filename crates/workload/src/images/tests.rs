@@ -120,10 +120,10 @@ fn whole_images_are_told_from_parts() {
     assert!(check::kind(b"<html>").unwrap_err().starts_with("not an image"));
     let mut flat = all_kinds().swap_remove(0).1;
     flat[16..20].fill(0);
-    assert!(check::kind(&flat).unwrap_err().contains("no pixels"));
+    assert!(check::kind(&flat).unwrap_err().contains("zero pixels"));
     let mut flat = all_kinds().swap_remove(2).1;
     flat[8] = 0;
-    assert!(check::kind(&flat).unwrap_err().contains("no pixels"));
+    assert!(check::kind(&flat).unwrap_err().contains("zero pixels"));
 }
 
 proptest! {

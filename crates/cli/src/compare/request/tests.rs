@@ -103,10 +103,10 @@ fn gates_that_can_never_be_judged_are_refused() {
         ("", "goodput > -3%", "needs an SLO"),
         ("", "goodput_tokens_per_s > -3%", "needs an SLO"),
         ("", "attainment > -1%", "needs an SLO"),
-        ("", "recounted_tokens_per_s > -3%", "counted"),
-        ("", "characters_per_s > -3%", "counted"),
-        ("--search", "p99 ttft < +5%", "searches"),
-        ("--search", "goodput > -3%, attainment > -1%", "searches"),
+        ("", "recounted_tokens_per_s > -3%", "token counts from one tokenizer"),
+        ("", "characters_per_s > -3%", "token counts from one tokenizer"),
+        ("--search", "p99 ttft < +5%", "a search has none"),
+        ("--search", "goodput > -3%, attainment > -1%", "a search has none"),
     ] {
         let why = gated(line, gate).unwrap_err().to_string();
         assert!(why.contains(says), "{line} {gate}: {why}");

@@ -185,7 +185,7 @@ mod tests {
             ("run http://h --rate 1 -H Authorization:x", "header `Authorization` would be"),
             ("run http://h --rate 1 --header X-Auth:x", "header `X-Auth` would be"),
             ("sweep http://h --header cookie:x", "header `cookie` would be"),
-            ("run http://h --rate 1 --header x", "has no colon"),
+            ("run http://h --rate 1 --header x", "--header without a colon"),
             ("run http://h?api_key=x --rate 1", "`?api_key` in a URL would be"),
             ("run http://h --rate 1 --metrics-url http://h/m?t=x", "`?t` in a URL would be"),
             ("run http://h --rate 1 --gpu http://me:pw@h/m", "the user in a URL would be"),
