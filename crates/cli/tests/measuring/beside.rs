@@ -304,7 +304,7 @@ fn a_collector_that_wants_only_some_still_gets_the_rest() {
     let outcome = crate::support::outcome(child.wait_with_output().unwrap());
     let summary: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(summary["requests"]["ok"], 6);
-    assert!(outcome.stderr.contains("took 0 spans, then sending was stopped"));
+    assert!(outcome.stderr.contains("accepted 0 spans, then sending was stopped"));
     assert!(outcome.stderr.contains("/b --traces …` sends all of them"), "{}", outcome.stderr);
 }
 

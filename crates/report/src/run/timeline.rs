@@ -73,8 +73,14 @@ impl<'a> RunTimeline<'a> {
             Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
         });
         let highest: Vec<_> = highest.collect();
+        // A chart without words has no name for a screen reader.
+        let level = |series: &Series| {
+            series.dots.first().map(|dot| format!("{} stays at {}", series.name, figure(dot.y)))
+        };
+        let level: Vec<_> = series.iter().filter_map(level).collect();
+        let words = if highest.is_empty() { level } else { highest };
         Chart::new(name, title)
-            .says(if highest.is_empty() { String::new() } else { highest.join("; ") + "." })
+            .says(words.join("; ") + ".")
             .over(TIME, unit)
             .series(series.into_iter().filter(|series| !series.dots.is_empty()))
             .rules(self.rules.clone())
