@@ -17,7 +17,7 @@ use crate::compare::{
 
 /// Stretches of time at most; when there would be more, each becomes twice as long. So blocks grow
 /// with the time, and a week takes as much room as a morning.
-const MOST_SLOTS: u64 = 256;
+const MOST_SLOTS: u64 = 128;
 
 /// A last stretch that lasted less than this share of its length is not a block.
 const NEARLY: f64 = 0.9;
@@ -56,6 +56,20 @@ impl Ledger {
         for (number, slot) in std::mem::take(&mut self.slots) {
             self.slots.entry(number / 2).or_default().merge(&slot);
         }
+    }
+
+    /// Values that are told apart, over all slots: what the memory grows with.
+    #[cfg(test)]
+    pub(super) fn distinct(&self) -> usize {
+        let of = |slot: &Slot| {
+            slot.times
+                .iter()
+                .flatten()
+                .chain(&slot.ratios)
+                .map(super::times::Times::distinct)
+                .sum::<usize>()
+        };
+        self.slots.values().map(of).sum()
     }
 
     /// Blocks with at least the required number of pairs completed on both sides, and with

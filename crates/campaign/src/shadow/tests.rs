@@ -9,6 +9,7 @@ use goodput_model::{
     TokenCount, TokenSource, Verdict,
 };
 
+use goodput_model::random::{Domain, RandomStream};
 use goodput_testkit::{RecordBuilder, failure};
 
 use super::times::Times;
@@ -143,21 +144,48 @@ fn blocks_are_minutes_with_pairs_enough() {
 #[test]
 fn days_take_no_more_room_than_hours() {
     let mut ledger = Ledger::new(Settings { block_pairs: 1, ..Settings::default() });
-    // 256 minutes fit; three days of minutes do not.
-    (0..256).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
+    // 128 minutes fit; three days of minutes do not.
+    (0..128).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
     let count = |ledger: &Ledger| {
         let found = ledger.comparison(CompareFacts::default(), &facts(), sides());
         (found.comparison.blocks, found.design.run_s)
     };
     // The last began at its minute's beginning and joins the one before.
-    assert_eq!(count(&ledger), (255, 60.0));
-    (256..4320).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
-    // 4,320 minutes in stretches of 32.
-    assert_eq!(count(&ledger), (135, 32.0 * 60.0));
+    assert_eq!(count(&ledger), (127, 60.0));
+    (128..4320).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
+    // 4,320 minutes in stretches of 64; the last lasted half of one and joins the one before.
+    assert_eq!(count(&ledger), (67, 64.0 * 60.0));
     assert_eq!(ledger.totals.pairs, 4320);
     let end = Pair { at: Nanos(u64::MAX), ..twice(0.0, 100.0, 1.0) };
     ledger.add(&end);
     assert_eq!(ledger.totals.pairs, 4321);
+}
+
+#[test]
+fn memory_has_a_bound_that_more_pairs_do_not_move() {
+    let mut ledger = Ledger::new(Settings { block_s: 1.0, ..Settings::default() });
+    let mut stream = RandomStream::new(7, Domain::Lengths, 0);
+    let mut entries = |ledger: &mut Ledger, seconds: std::ops::Range<u32>| {
+        for second in seconds {
+            for quarter in 0..4 {
+                let at_s = f64::from(second) + 0.25 * f64::from(quarter);
+                let at = Nanos::from_secs_f64(at_s);
+                let mut side = || answer(at, 100.0 + 10.0 * stream.unit(), 20.0, 3);
+                ledger.add(&pair(at_s, side(), side()));
+            }
+        }
+        ledger.distinct()
+    };
+    // 128 slots of 32 s at the end of the first stretch, 128 of 128 s at the end of the second.
+    let early = entries(&mut ledger, 0..4_096);
+    let late = entries(&mut ledger, 4_096..16_384);
+    // Between 64 and 128 values an eighth apart are told apart, above 128 a quarter: 81 of TTFT, 41
+    // of E2E (140 to 150), 1 of TPOT and of ITL. Ratios lie between 1/1.1 and 1.1 (TTFT: 93 and 51)
+    // and between 14/15 and 15/14 (E2E: 68 and 36), 1/1024 and 1/512 apart; the one of TPOT is 1.
+    let most = 2 * (81 + 41 + 1 + 1) + (93 + 51 + 1) + (68 + 36 + 1) + 1;
+    assert!(late <= 128 * most, "{late}");
+    // Nearly all of them are there in the end: four times the pairs, less than twice the room.
+    assert!(late > 128 * most * 9 / 10 && late < 2 * early, "{early} {late}");
 }
 
 #[test]
