@@ -1,7 +1,9 @@
 //! `goodput report`: from a path to its artifact, its numbers, a document, a format, and a file or the
 //! terminal.
 
+mod browser;
 mod charts;
+mod choose;
 mod export;
 mod kept;
 mod write;
@@ -15,6 +17,7 @@ use goodput_lab::results::{self, ResultDetails, SavedResult};
 use goodput_record::Artifact;
 use goodput_report::PageFormat;
 
+use choose::Chosen;
 pub(crate) use export::converted;
 pub(crate) use goodput_lab::saved::json;
 pub(crate) use kept::{PAGE, keep_comparison, keep_repeats, keep_run, keep_sweep, keep_sweeps};
@@ -27,8 +30,15 @@ use crate::printer::Printer;
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
-    let artifact = results::open(&args.folder)?;
+    let artifact = match choose::choose(args.folder.as_deref())? {
+        Chosen::One(artifact) => artifact,
+        Chosen::Several(folder, all) => return choose::print(&folder, &all, args),
+    };
     let to = args.output.as_deref();
+    if args.open {
+        let page = page(&artifact, PageFormat::Html)?;
+        return browser::show(&artifact, to, &page).map(|()| ExitCode::from(exit::OK));
+    }
     let shape = |shape| export::one_file(&artifact, shape, args.detailed, to);
     let text = PageFormat::Text(args.detail());
     match if args.json { Format::Json } else { args.format } {
@@ -46,7 +56,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
         Format::Aiperf => shape(FileShape::Aiperf)?,
     }
     if let (Some(to), false) = (&args.traces, matches!(artifact, Artifact::File(_))) {
-        hooks::export_saved(&args.folder, to, &Printer::new(false))?;
+        hooks::export_saved(artifact.path(), to, &Printer::new(false))?;
     }
     Ok(ExitCode::from(exit::OK))
 }

@@ -7,6 +7,8 @@
 //!   that goes on is seen through its logs (`watch`). Nothing in a request is a path: results are named
 //!   by ids that only the index can turn into folders.
 //!
+//! A terminal gets the same entries as a list ([`list`]).
+//!
 //! Folders may come from strangers. Nothing is followed out of the folder of runs, only plain files are
 //! opened, and a result that cannot be read is listed with less to say.
 //!
@@ -16,6 +18,7 @@ mod entry;
 mod files;
 mod guard;
 mod index;
+mod listing;
 mod live;
 mod notes;
 mod page_cache;
@@ -27,5 +30,6 @@ mod walk;
 mod watch;
 
 pub use guard::secret;
+pub use listing::{Listed, list, list_text};
 pub use serve::{Event, Options, UiError, serve};
 pub use site::Render;

@@ -34,6 +34,12 @@ pub(crate) enum Format {
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
+  goodput report
+      The newest result under runs/
+  goodput report --open
+      The same in a browser
+  goodput report runs/
+      A list of the results in a folder
   goodput report runs/2026-11-15T10-22-07Z-chat-run
       The page that the run printed
   goodput report runs/2026-11-15T10-22-07Z-chat-run --format html --output report.html
@@ -48,8 +54,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Folder of the result, or a result file of another tool
-    pub(crate) folder: PathBuf,
+    /// Folder of the result, a result file of another tool, or a folder of results, which are
+    /// listed [default: the newest result under runs/]
+    pub(crate) folder: Option<PathBuf>,
 
     /// Format to print
     #[arg(long, value_enum, default_value = "text")]
@@ -58,6 +65,11 @@ pub(crate) struct ReportArgs {
     /// Print the whole report
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    /// Write the HTML page, to report.html in the folder of the result or to --output, and show it in
+    /// a browser
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    pub(crate) open: bool,
 
     /// Print JSON; the same as --format json
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Pages for a browser: left behind by a run, made again from its folder, and harmless whatever the
 //! server says.
 
-use crate::support::{Session, ms};
+use crate::support::{Session, ms, outcome_of};
 use goodput_clock::{now, pause};
 use goodput_model::{CaveatCode, Nanos};
 use goodput_testkit::{Request, Server, answer, timed_stream};
@@ -118,4 +118,77 @@ fn what_a_server_says_is_only_ever_text() {
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"), "the error's text is not shown");
     // One script, and it is ours.
     assert_eq!(page.matches("<script").count(), page.matches("</script>").count());
+}
+
+/// A browser that writes down what it was asked to show.
+fn browser(session: &Session) -> String {
+    let script = session.path("browser");
+    let seen = session.path("seen");
+    std::fs::write(&script, format!("#!/bin/sh\necho \"$1\" > '{}'\n", seen.display())).unwrap();
+    let owner = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&script, owner).unwrap();
+    script.display().to_string()
+}
+
+#[test]
+fn without_a_folder_the_newest_result_is_meant() {
+    let session = Session::new();
+    let none = session.run(&["report"]);
+    assert_eq!(none.code, Some(2), "{}", none.stdout);
+    assert!(none.stderr.contains("no result was found under runs/"), "{}", none.stderr);
+    assert!(none.stderr.contains("hint: "), "{}", none.stderr);
+
+    session.run_shortly("mock:ttft=5ms,itl=1ms", &[], "runs/older");
+    pause(Nanos::from_millis(1_100));
+    session.run_shortly("mock:ttft=5ms,itl=1ms", &["--meta", "engine=newer"], "runs/newer");
+    let newest = session.run(&["report"]);
+    let named = session.run(&["report", "runs/newer"]);
+    assert_eq!((newest.code, &newest.stdout), (Some(0), &named.stdout), "{}", newest.stderr);
+    assert!(
+        newest.stderr.contains("runs/newer (the newest of 2 under runs/)"),
+        "{}",
+        newest.stderr
+    );
+
+    let list = session.run(&["report", "runs"]);
+    let (newer, older) = (list.stdout.find("runs/newer"), list.stdout.find("runs/older"));
+    assert!(newer.is_some() && newer < older, "{}{}", list.stdout, list.stderr);
+    let all = session.run(&["report", "runs", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&all.stdout).unwrap();
+    assert_eq!((&all[0]["path"], &all[1]["kind"]), (&"runs/newer".into(), &"run".into()));
+    for flags in [&["--open"][..], &["--format", "html"], &["--output", "x"]] {
+        let refused = session.run(&[&["report", "runs"], flags].concat());
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains("`runs` holds 2 results"), "{}", refused.stderr);
+    }
+    let nothing = session.run(&["report", "none"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stdout);
+}
+
+#[test]
+fn open_shows_the_page_in_a_browser() {
+    let session = Session::new();
+    session.run_shortly("mock:ttft=5ms,itl=1ms", &[], "runs/one");
+    let page = session.path("runs/one/report.html");
+    std::fs::remove_file(&page).unwrap();
+    let mut command = session.command(&["report", "--open"]);
+    let opened = outcome_of(command.env("BROWSER", browser(&session)));
+    let expected = (Some(0), "runs/one/report.html\n");
+    assert_eq!((opened.code, opened.stdout.as_str()), expected, "{}", opened.stderr);
+    assert!(read(&session, "runs/one/report.html").ends_with("</html>\n"));
+    let deadline = now() + Nanos::from_millis(20_000);
+    let shown = || std::fs::read_to_string(session.path("seen")).unwrap_or_default();
+    while !shown().ends_with('\n') && now() < deadline {
+        pause(Nanos::from_millis(20));
+    }
+    assert_eq!(shown().trim_end(), page.canonicalize().unwrap().display().to_string());
+
+    let mut command = session.command(&["report", "runs/one", "--open", "--output", "p.html"]);
+    for name in ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"] {
+        command.env_remove(name);
+    }
+    let without = outcome_of(&mut command);
+    assert_eq!((without.code, without.stdout.as_str()), (Some(0), "p.html\n"));
+    assert!(without.stderr.contains("there is no display here"), "{}", without.stderr);
+    assert!(read(&session, "p.html").starts_with("<!doctype html>"));
 }

@@ -1,0 +1,57 @@
+//! A page in the browser of whoever sits here.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use goodput_record::Artifact;
+use goodput_report::plain;
+
+use super::write::replace;
+use crate::error::Failed;
+use crate::output;
+
+/// The page's name in the folder of a result.
+const NAME: &str = "report.html";
+
+/// Writes the page, says where, and starts a browser if there is a display.
+pub(super) fn show(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result<(), Failed> {
+    let path = to.map_or_else(|| artifact.path().join(NAME), PathBuf::from);
+    replace(&path, page.as_bytes())
+        .map_err(|failed| failed.hint("`--output FILE` names another place for the page"))?;
+    output::data(format!("{}\n", plain(&path.display().to_string())).as_bytes())?;
+    match program() {
+        Some(program) if start(&program, &path) => {}
+        Some(program) => output::note(&format!(
+            "note: cannot start `{}`; open the file yourself, or set BROWSER to a program",
+            plain(&program)
+        )),
+        None => output::note(
+            "note: there is no display here; copy the file, or run `goodput ui`, which shows \
+             results to a browser on another machine",
+        ),
+    }
+    Ok(())
+}
+
+/// What opens a page here; none without a display.
+fn program() -> Option<String> {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(browser) = set("BROWSER") {
+        return Some(browser);
+    }
+    if cfg!(target_os = "macos") {
+        return Some("open".to_owned());
+    }
+    set("WAYLAND_DISPLAY").or_else(|| set("DISPLAY")).map(|_| "xdg-open".to_owned())
+}
+
+/// Whether the program could be started. It goes on after this process has ended.
+fn start(program: &str, path: &Path) -> bool {
+    // A path that begins with a dash is not an option.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let null = || Stdio::null();
+    let mut command = Command::new(program);
+    command.arg(path).stdin(null()).stdout(null()).stderr(null());
+    command.spawn().is_ok()
+}

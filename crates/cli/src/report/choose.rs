@@ -1,0 +1,64 @@
+//! Which result is meant: the one that is named, or the newest.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use goodput_lab::results;
+use goodput_lab::saved::json;
+use goodput_record::Artifact;
+use goodput_report::plain;
+use goodput_ui::{Listed, list, list_text};
+
+use crate::args::{Format, ReportArgs};
+use crate::error::{Failed, exit};
+use crate::output;
+
+/// Where verbs leave their results unless they are told otherwise.
+const RUNS: &str = "runs";
+
+/// What a path means.
+pub(super) enum Chosen {
+    /// A result.
+    One(Artifact),
+    /// A folder of results, and what lies in it: at least one.
+    Several(PathBuf, Vec<Listed>),
+}
+
+/// What lies at a path; without one, the newest result.
+pub(super) fn choose(path: Option<&Path>) -> Result<Chosen, Failed> {
+    let Some(path) = path else { return newest().map(Chosen::One) };
+    results::open(path).map(Chosen::One).or_else(|failed| {
+        let all = if path.is_dir() { list(path) } else { Vec::new() };
+        if all.is_empty() { Err(failed) } else { Ok(Chosen::Several(path.to_owned(), all)) }
+    })
+}
+
+fn newest() -> Result<Artifact, Failed> {
+    let all = list(Path::new(RUNS));
+    let Some(newest) = all.first() else {
+        let hint = "name the folder of a result, or measure something first: `goodput sweep mock` \
+                    leaves its result in runs/";
+        return Err(Failed::usage("no result was found under runs/").hint(hint));
+    };
+    let path = plain(&newest.path.display().to_string());
+    output::note(&format!("{path} (the newest of {} under {RUNS}/)", all.len()));
+    results::open(&newest.path)
+}
+
+/// Prints a list of results.
+pub(super) fn print(folder: &Path, all: &[Listed], args: &ReportArgs) -> Result<ExitCode, Failed> {
+    let is_list = matches!(args.format, Format::Text | Format::Json);
+    if args.open || args.output.is_some() || args.traces.is_some() || !is_list {
+        let what =
+            format!("`{}` holds {} results", plain(&folder.display().to_string()), all.len());
+        let hint = "name one of them; `goodput report FOLDER` lists them, `goodput ui FOLDER` \
+                    shows them in a browser";
+        return Err(Failed::usage(what).hint(hint));
+    }
+    if args.json || args.format == Format::Json {
+        output::data(json(&all).as_bytes())?;
+    } else {
+        output::page(&list_text(folder, all))?;
+    }
+    Ok(ExitCode::from(exit::OK))
+}
