@@ -61,8 +61,7 @@ fn print(view: &WorkloadView, json: bool) -> Result<(), Failed> {
 
 /// Says in flags what a file is.
 fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
-    let path = Path::new(file);
-    if path.extension().is_some_and(|extension| extension == "toml") {
+    if plan::is_description(file) {
         file.clone_into(&mut args.workload);
         return Ok(());
     }
@@ -74,7 +73,7 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
         args.trace.trace = Some(file.to_owned());
         return Ok(());
     }
-    match kind_of(path).map_err(|error| dataset_failed(&error))? {
+    match kind_of(Path::new(file)).map_err(|error| dataset_failed(&error))? {
         FileKind::Frozen => file.clone_into(&mut args.workload),
         FileKind::Trace => args.trace.trace = Some(file.to_owned()),
         FileKind::Dataset => args.data.dataset = Some(file.to_owned()),

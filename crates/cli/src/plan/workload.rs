@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_dataset::frozen;
+use goodput_dataset::{FileKind, frozen, kind_of};
 use goodput_model::{
     ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, LengthDistribution,
     OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
@@ -20,8 +20,7 @@ use crate::error::Failed;
 /// The workload that the flags describe.
 pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     let mut plan = described(args)?;
-    let is_described = args.mix.is_none()
-        && Path::new(&args.workload).extension().is_some_and(|end| end == "toml");
+    let is_described = args.mix.is_none() && is_description(&args.workload);
     for class in &mut plan.classes {
         overlay(class, args)?;
     }
@@ -82,27 +81,48 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
         return Ok(named(&stem(file), SourcePlan::Pairs { file: file.clone() }));
     }
     let name = args.workload.as_str();
-    match Path::new(name).extension().and_then(|extension| extension.to_str()) {
-        Some("toml") => read_workload(Path::new(name), preset).map_err(|error| {
+    if is_description(name) {
+        return read_workload(Path::new(name), preset).map_err(|error| {
             Failed::usage(error.to_string()).hint("docs/workloads.md shows such a file")
-        }),
-        Some("jsonl") => {
-            let header = frozen::read_header(Path::new(name)).map_err(|error| {
-                Failed::usage(error.to_string())
-                    .or_hint(error.hint().unwrap_or("--dataset and --trace read others".to_owned()))
-            })?;
-            let source = SourcePlan::Frozen { file: name.to_owned(), sha256: None };
-            let mut plan = named(&stem(name), source);
-            // Bodies are as they were made.
-            if header.facts.get("output").is_some_and(|output| output == "exact") {
-                plan.output = OutputLength::Exact;
-            }
-            let dialect = header.facts.get("constraints").map(String::as_str);
-            plan.constraints = dialect.and_then(ConstraintDialect::named).unwrap_or_default();
-            Ok(plan)
-        }
-        _ => known(name).map(WorkloadPlan::new),
+        });
     }
+    if !is_frozen(name) {
+        return known(name).map(WorkloadPlan::new);
+    }
+    let header = frozen::read_header(Path::new(name)).map_err(|error| {
+        Failed::usage(error.to_string())
+            .or_hint(error.hint().unwrap_or("--dataset and --trace read others".to_owned()))
+    })?;
+    let mut plan = named(&stem(name), SourcePlan::Frozen { file: name.to_owned(), sha256: None });
+    // Bodies are as they were made.
+    if header.facts.get("output").is_some_and(|output| output == "exact") {
+        plan.output = OutputLength::Exact;
+    }
+    let dialect = header.facts.get("constraints").map(String::as_str);
+    plan.constraints = dialect.and_then(ConstraintDialect::named).unwrap_or_default();
+    Ok(plan)
+}
+
+/// Whether this is a file that describes a workload: by its name, or by what it holds.
+pub(crate) fn is_description(name: &str) -> bool {
+    let path = Path::new(name);
+    has_extension(path, "toml") || (is_other_file(name) && read_workload(path, preset).is_ok())
+}
+
+/// Whether this is a frozen workload, likewise.
+fn is_frozen(name: &str) -> bool {
+    let path = Path::new(name);
+    let holds_one = || matches!(kind_of(path), Ok(FileKind::Frozen));
+    has_extension(path, "jsonl") || (is_other_file(name) && holds_one())
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == wanted)
+}
+
+/// A preset is meant where a file has its name.
+fn is_other_file(name: &str) -> bool {
+    preset(name).is_none() && Path::new(name).is_file()
 }
 
 fn known(name: &str) -> Result<ClassPlan, Failed> {

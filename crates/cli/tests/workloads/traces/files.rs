@@ -194,6 +194,7 @@ fn show_tells_what_a_file_holds() {
         ("a.csv", AZURE),
         ("own.jsonl", &sessions()),
         ("mix.toml", mix),
+        ("office", mix),
         ("p.txt", "one\ntwo\n"),
     ]);
     made(&session, &["make", "--workload", "chat", "--num-requests", "4", "--output", "f.jsonl"]);
@@ -220,6 +221,12 @@ fn show_tells_what_a_file_holds() {
     assert!((number(&own, "pauses_s.max") - 0.04).abs() < 1e-9, "{}", own["pauses_s"]);
     let office = view(&["mix.toml", "--num-requests", "1000"]);
     assert_eq!(office["classes"], json!([["chat", 750], ["summarization", 250]]));
+    // What a file holds counts, not how it is called.
+    fs::copy(session.path("f.jsonl"), session.path("frozen")).unwrap();
+    for name in [&["office"][..], &["--workload", "office"]] {
+        assert_eq!(view(&[name, &["--num-requests", "1000"]].concat()), office);
+    }
+    assert_eq!(view(&["--workload", "frozen"]), view(&["f.jsonl"]));
     assert_eq!(view(&["p.txt", "--num-requests", "2"])["previews"].as_array().unwrap().len(), 2);
     let frozen = view(&["f.jsonl"]);
     assert_eq!((&frozen["requests"], &frozen["counted_by"]), (&json!(4), &json!("the file")));
