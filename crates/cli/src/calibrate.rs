@@ -31,7 +31,11 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
         output::note("\nnot saved: no level was carried; the reasons stand in the table");
         return Ok(ExitCode::from(exit::VOID));
     };
-    say(args, &format!("\nsaved: {}", plain(&path.display().to_string())));
+    let path = plain(&path.display().to_string());
+    if args.quiet && !args.json {
+        output::data(format!("{path}\n").as_bytes())?;
+    }
+    say(args, &format!("\nsaved: {path}"));
     Ok(ExitCode::from(exit::OK))
 }
 

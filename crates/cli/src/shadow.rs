@@ -69,13 +69,15 @@ fn options(args: &ShadowArgs) -> Result<ShadowOptions, Failed> {
 fn give(args: &ShadowArgs, result: &ShadowResult) -> Result<ExitCode, Failed> {
     let ShadowResult { comparison, folder } = result;
     report::keep_comparison(folder, comparison);
+    let path = plain(&folder.display().to_string());
     if args.shown.json {
         output::data(report::json(comparison).as_bytes())?;
-    } else if !args.shown.quiet {
+    } else if args.shown.quiet {
+        output::data(format!("{path}\n").as_bytes())?;
+    } else {
         output::page(&compare_text(comparison, goodput_report::Detail::Full))?;
     }
     if !args.shown.quiet {
-        let path = plain(&folder.display().to_string());
         output::note(&format!("\nresult folder: {path}"));
     }
     // Shown first: a file that cannot be written must not swallow the result.

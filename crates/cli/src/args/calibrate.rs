@@ -42,7 +42,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print no progress and no table
+    /// Print only the file of the result, and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -204,7 +204,7 @@ pub(crate) struct ShownArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print no progress and no report
+    /// Print only the folder of the result, and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
