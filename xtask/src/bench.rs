@@ -18,9 +18,9 @@ use std::path::Path;
 
 use machine::Machine;
 use process::Bench;
-use table::Table;
+use table::ReportTable;
 
-type Scenario = fn(&Bench) -> Result<Table, String>;
+type Scenario = fn(&Bench) -> Result<ReportTable, String>;
 
 /// In the order of the report, by name.
 const SCENARIOS: [(&str, Scenario); 8] = [
@@ -36,7 +36,7 @@ const SCENARIOS: [(&str, Scenario); 8] = [
 
 /// What can be asked of it.
 #[derive(Debug, PartialEq, Eq)]
-struct Options {
+struct BenchOptions {
     /// Of one run.
     seconds: u32,
     with_peers: bool,
@@ -46,7 +46,7 @@ struct Options {
 
 #[expect(clippy::print_stdout, reason = "its result")]
 pub(crate) fn bench(args: &[String]) -> Result<(), String> {
-    let Options { seconds, with_peers, only } = options(args)?;
+    let BenchOptions { seconds, with_peers, only } = options(args)?;
     let machine = Machine::look()?;
     let bench = Bench::new(seconds, machine.cpus > 1)?;
     let mut report = machine.head(&format!("cargo xtask bench {}", args.join(" ")), &bench.place());
@@ -72,8 +72,8 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn options(args: &[String]) -> Result<Options, String> {
-    let mut found = Options { seconds: 10, with_peers: false, only: None };
+fn options(args: &[String]) -> Result<BenchOptions, String> {
+    let mut found = BenchOptions { seconds: 10, with_peers: false, only: None };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -104,11 +104,11 @@ mod tests {
     fn options_are_read() {
         let options =
             |line: &str| options(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        let usual = || Options { seconds: 10, with_peers: false, only: None };
+        let usual = || BenchOptions { seconds: 10, with_peers: false, only: None };
         assert_eq!(options(""), Ok(usual()));
-        let two = Options { seconds: 2, with_peers: true, ..usual() };
+        let two = BenchOptions { seconds: 2, with_peers: true, ..usual() };
         assert_eq!(options("--seconds 2 --peers"), Ok(two));
-        let one = Options { only: Some("proxy".to_owned()), ..usual() };
+        let one = BenchOptions { only: Some("proxy".to_owned()), ..usual() };
         assert_eq!(options("--only proxy"), Ok(one));
         assert!(options("--seconds x").is_err());
         assert!(options("--only x").is_err());

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use devtools::Browser;
 
-use crate::running::Scratch;
+use crate::running::TemporaryFolder;
 
 /// Checks the pages of this build of `goodput`.
 #[expect(clippy::print_stderr, reason = "says what was and what was not checked")]
@@ -27,7 +27,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
             return Ok(());
         }
     };
-    let folder = Scratch::new()?;
+    let folder = TemporaryFolder::new()?;
     let goodput = goodput.canonicalize().map_err(|error| format!("goodput: {error}"))?;
     let made = pages::make(&goodput, &folder)?;
     let mut browser = Browser::start(&program, &folder.path("profile"))?;

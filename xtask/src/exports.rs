@@ -11,7 +11,7 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::python;
-use crate::running::{Running, Scratch};
+use crate::running::{Running, TemporaryFolder};
 
 /// The versions that are known to judge rightly.
 const PACKAGES: [(&str, &str); 5] = [
@@ -65,7 +65,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
             return Ok(());
         }
     };
-    let scratch = Scratch::new()?;
+    let scratch = TemporaryFolder::new()?;
     let until = now() + PATIENCE;
     // A busy machine makes the run doubtful (exit code 5); its files are written all the same.
     ours(goodput, &scratch, &RUN, until)?;
@@ -96,7 +96,12 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
 }
 
 /// Whether `goodput` with these arguments succeeds.
-fn ours(goodput: &Path, scratch: &Scratch, args: &[&str], until: Nanos) -> Result<bool, String> {
+fn ours(
+    goodput: &Path,
+    scratch: &TemporaryFolder,
+    args: &[&str],
+    until: Nanos,
+) -> Result<bool, String> {
     let mut command = Command::new(goodput);
     command.args(args).current_dir(scratch.path("")).stdout(Stdio::null());
     // What this machine's owner has calibrated is not part of a check.

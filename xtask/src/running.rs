@@ -111,9 +111,9 @@ fn address(said: &str) -> Option<String> {
 }
 
 /// A folder that goes when this goes.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct TemporaryFolder(PathBuf);
 
-impl Scratch {
+impl TemporaryFolder {
     pub(crate) fn new() -> Result<Self, String> {
         let name = format!("goodput-xtask-{}-{}", std::process::id(), now().0);
         let folder = std::env::temp_dir().join(name);
@@ -126,9 +126,9 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // Scratch in the temporary folder; nothing depends on its going.
+        // TemporaryFolder in the temporary folder; nothing depends on its going.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

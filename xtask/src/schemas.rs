@@ -20,7 +20,7 @@ use types::Types;
 const CRATES: [&str; 4] = ["model", "stats", "campaign", "record"];
 
 /// A file of ours.
-struct Kind {
+struct SchemaFile {
     /// The schema's own name, and its version.
     name: (&'static str, u32),
     /// The crate and the type.
@@ -29,12 +29,16 @@ struct Kind {
     is_list: bool,
 }
 
-const fn kind(name: &'static str, of: (&'static str, &'static str), title: &'static str) -> Kind {
-    Kind { name: (name, 1), of, title, is_list: false }
+const fn kind(
+    name: &'static str,
+    of: (&'static str, &'static str),
+    title: &'static str,
+) -> SchemaFile {
+    SchemaFile { name: (name, 1), of, title, is_list: false }
 }
 
 /// All of them.
-const KINDS: [Kind; 11] = [
+const KINDS: [SchemaFile; 11] = [
     kind("summary", ("stats", "Summary"), "summary.json of a run"),
     kind("repeats", ("stats", "Repeats"), "summary.json of several runs of one plan"),
     kind("sweep", ("campaign", "SweepSummary"), "summary.json of a sweep"),
@@ -45,7 +49,7 @@ const KINDS: [Kind; 11] = [
     kind("calibration", ("campaign", "Calibration"), "What `goodput calibrate --json` prints"),
     kind("manifest", ("record", "Manifest"), "manifest.json of a run"),
     kind("column", ("stats", "Column"), "What `goodput stats --json` prints"),
-    Kind {
+    SchemaFile {
         name: ("audit", 1),
         of: ("stats", "Audit"),
         title: "What `goodput audit --json` prints",
@@ -94,7 +98,7 @@ fn all() -> Result<Vec<(String, Value)>, String> {
     KINDS.iter().map(|kind| schema(&types, kind)).collect()
 }
 
-fn schema(types: &Types, kind: &Kind) -> Result<(String, Value), String> {
+fn schema(types: &Types, kind: &SchemaFile) -> Result<(String, Value), String> {
     let (name, version) = kind.name;
     let failed = |error: String| format!("{name}: {error}");
     let (of, of_type) = kind.of;

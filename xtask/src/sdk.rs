@@ -12,7 +12,7 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::python;
-use crate::running::{KEY, Mock, Running, Scratch};
+use crate::running::{KEY, Mock, Running, TemporaryFolder};
 
 /// The version that is known to judge rightly.
 const VERSION: &str = "3.49.0";
@@ -55,7 +55,7 @@ pub(crate) fn check(goodput: &Path) -> Result<(), String> {
     ask(&python, &script, &start_all(goodput)?)?;
     eprintln!("  the OpenAI client {VERSION} reads every answer");
     // Other ones: some count what they were asked.
-    let (mocks, folder) = (start_all(goodput)?, Scratch::new()?);
+    let (mocks, folder) = (start_all(goodput)?, TemporaryFolder::new()?);
     let mut proxies = Vec::new();
     for (name, mock) in &mocks {
         let (upstream, trace) = (format!("http://{}", mock.address()), folder.path(name));

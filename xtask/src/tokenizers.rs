@@ -11,7 +11,7 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::python;
-use crate::running::{Running, Scratch};
+use crate::running::{Running, TemporaryFolder};
 
 /// The versions that are known to judge rightly. `tiktoken` needs `regex`; `anthropic` is there
 /// for the published `tokenizer.json` that it holds. Nothing else of what they want is needed.
@@ -40,7 +40,7 @@ pub(crate) fn check(ids: &Path) -> Result<(), String> {
     // In a file, so that a failure shows its line.
     let script = python.with_file_name("check.py");
     fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
-    let scratch = Scratch::new()?;
+    let scratch = TemporaryFolder::new()?;
     let mut command = Command::new(python);
     command.arg(script).arg(ids).arg(scratch.path(""));
     // No copies of vocabularies that outlive the check.

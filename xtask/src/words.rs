@@ -15,34 +15,37 @@ use regex::{Regex, RegexBuilder};
 const MOST_COLUMNS: usize = 120;
 
 /// A word that is not used, and what to write instead.
-struct Word {
+struct BannedWord {
     pattern: &'static str,
     instead: &'static str,
 }
 
 /// Words for text and code alike. `docs/glossary.md` has the words that replace them.
-const WORDS: [Word; 12] = [
-    Word { pattern: r"\b(no|some)body\b", instead: "name who it is, or use the passive voice" },
-    Word { pattern: r"\b(is|are|was) no [a-z]+", instead: "`is not a …`, `has no …`" },
-    Word { pattern: r"\bbeside\b", instead: "`next to`, `in addition to`, `during`" },
-    Word { pattern: r"\bwhoever\b", instead: "name who it is" },
-    Word { pattern: r"\bended well\b", instead: "`completed`" },
-    Word { pattern: r"\bunder way\b", instead: "`in flight`, `running`" },
-    Word { pattern: r"\bof no use\b", instead: "say what is wrong with it" },
-    Word {
+const WORDS: [BannedWord; 12] = [
+    BannedWord {
+        pattern: r"\b(no|some)body\b",
+        instead: "name who it is, or use the passive voice",
+    },
+    BannedWord { pattern: r"\b(is|are|was) no [a-z]+", instead: "`is not a …`, `has no …`" },
+    BannedWord { pattern: r"\bbeside\b", instead: "`next to`, `in addition to`, `during`" },
+    BannedWord { pattern: r"\bwhoever\b", instead: "name who it is" },
+    BannedWord { pattern: r"\bended well\b", instead: "`completed`" },
+    BannedWord { pattern: r"\bunder way\b", instead: "`in flight`, `running`" },
+    BannedWord { pattern: r"\bof no use\b", instead: "say what is wrong with it" },
+    BannedWord {
         pattern: r"\bso many (as|tokens|requests|users|times)\b",
         instead: "`N`, or `this many`",
     },
-    Word { pattern: r"\bfn of\(", instead: "`new`, `from_…`, `open`, `parse`" },
-    Word {
+    BannedWord { pattern: r"\bfn of\(", instead: "`new`, `from_…`, `open`, `parse`" },
+    BannedWord {
         pattern: r"\b(struct|enum|trait) (Clerk|Scribe|Teller|Desk|Vigil|Kin|Shelf|Ears?|Seats?)\b",
         instead: "a noun of the domain",
     },
-    Word {
+    BannedWord {
         pattern: r"\b(struct|enum) (Asked|Seen|Kept|Told|Said|Heard|Taken|Went|Ran)\b",
         instead: "a noun of the domain",
     },
-    Word { pattern: r"\b(colour|licence|neighbour|behaviour)", instead: "American spelling" },
+    BannedWord { pattern: r"\b(colour|licence|neighbour|behaviour)", instead: "American spelling" },
 ];
 
 /// Phrases that contain a word of the list and are plain English.

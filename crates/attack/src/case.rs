@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::program::{Ended, Goodput};
+use crate::program::{Binary, EndedProcess};
 
 /// Carries an attack out.
-pub(crate) type Attack = dyn Fn(&Goodput) -> Result<Observed, Skip>;
+pub(crate) type Attack = dyn Fn(&Binary) -> Result<Observed, Skip>;
 
 /// One attack on one use of goodput.
 pub(crate) struct Case {
@@ -13,7 +13,7 @@ pub(crate) struct Case {
     pub(crate) area: &'static str,
     /// Unique within its area.
     pub(crate) name: String,
-    pub(crate) expected: Expected,
+    pub(crate) expected: CaseBounds,
     /// Carries the attack out. An error means that the attack itself could not be carried out.
     pub(crate) attack: Box<Attack>,
 }
@@ -35,7 +35,7 @@ impl From<std::io::Error> for Skip {
 
 /// The bounds that a case states.
 #[derive(Debug, Clone)]
-pub(crate) struct Expected {
+pub(crate) struct CaseBounds {
     /// Every exit code that is right.
     pub(crate) exit: Vec<i32>,
     /// The program ends within this time.
@@ -44,7 +44,7 @@ pub(crate) struct Expected {
     pub(crate) mebibytes: f64,
 }
 
-impl Expected {
+impl CaseBounds {
     pub(crate) fn exit(codes: &[i32]) -> Self {
         Self { exit: codes.to_vec(), seconds: 20.0, mebibytes: 200.0 }
     }
@@ -70,7 +70,7 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// From a process that ended, with the checks that hold for every process of goodput.
-    pub(crate) fn from_process(ended: &Ended) -> Self {
+    pub(crate) fn from_process(ended: &EndedProcess) -> Self {
         Self {
             exit: ended.code,
             classes: BTreeSet::new(),
@@ -90,7 +90,7 @@ impl Observed {
 }
 
 /// Every way in which what was observed differs from what was expected.
-pub(crate) fn differences(expected: &Expected, observed: &Observed) -> Vec<String> {
+pub(crate) fn differences(expected: &CaseBounds, observed: &Observed) -> Vec<String> {
     let mut all = observed.faults.clone();
     match observed.exit {
         Some(code) if expected.exit.contains(&code) => {}
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn each_bound_is_checked() {
-        let expected = Expected::exit(&[3, 5]).within(3.0, 100.0);
+        let expected = CaseBounds::exit(&[3, 5]).within(3.0, 100.0);
         assert_eq!(differences(&expected, &observed()), [""; 0]);
 
         let late = Observed { seconds: 3.5, ..observed() };

@@ -17,8 +17,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, Running};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, RunningProcess};
 
 /// Every case of this area.
 pub(crate) fn cases() -> Vec<Case> {
@@ -58,8 +58,8 @@ const MEASURED: [i32; 2] = [0, 5];
 fn case(
     area: &'static str,
     name: impl Into<String>,
-    expected: Expected,
-    attack: impl Fn(&Goodput) -> Result<Observed, Skip> + 'static,
+    expected: CaseBounds,
+    attack: impl Fn(&Binary) -> Result<Observed, Skip> + 'static,
 ) -> Case {
     Case { area, name: name.into(), expected, attack: Box::new(attack) }
 }
@@ -73,7 +73,7 @@ struct Uses {
 
 impl Uses {
     /// Counts a process that may end with one of these codes.
-    fn add(&mut self, what: &str, allowed: &[i32], ended: &Ended) {
+    fn add(&mut self, what: &str, allowed: &[i32], ended: &EndedProcess) {
         let all = &mut self.observed;
         let code = ended.code.map_or("none".to_owned(), |code| code.to_string());
         if !ended.code.is_some_and(|code| allowed.contains(&code)) {
@@ -114,7 +114,7 @@ fn number(summary: &Value, path: &str) -> f64 {
 }
 
 /// The summary that a process printed.
-fn summary(ended: &Ended) -> Result<Value, Skip> {
+fn summary(ended: &EndedProcess) -> Result<Value, Skip> {
     ended.summary().ok_or_else(|| Skip::Broken(format!("no summary: {}", ended.stderr)))
 }
 
@@ -136,15 +136,15 @@ fn works(program: &str, args: &[&str]) -> Result<(), Skip> {
 
 /// goodput below another program (`unshare …`, `sh -c …`), in the usual environment.
 fn start_under(
-    goodput: &Goodput,
+    goodput: &Binary,
     folder: &Path,
     wrapper: &[&str],
     args: &[&str],
-) -> std::io::Result<Running> {
+) -> std::io::Result<RunningProcess> {
     let usual = goodput.command(folder, &[]);
     let mut command = Command::new(wrapper[0]);
     command.args(&wrapper[1..]).arg(&goodput.path).args(args);
     command.current_dir(folder).stdin(Stdio::null());
     command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Running::spawn(command, folder, "goodput")
+    RunningProcess::spawn(command, folder, "goodput")
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use case::{Case, Skip, differences};
-use program::Goodput;
+use program::Binary;
 
 const USAGE: &str = "\
 usage: goodput-attack attack --goodput PATH [--only TEXT] [--list]
@@ -44,7 +44,7 @@ fn all_cases() -> Vec<Case> {
 /// Carries out every case that `--only` names, and prints a line for each.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
 fn attack(words: &[String]) -> Result<bool, String> {
-    let goodput = Goodput { path: goodput(words)? };
+    let goodput = Binary { path: goodput(words)? };
     let only = value(words, "--only").unwrap_or_default();
     let cases: Vec<Case> = all_cases()
         .into_iter()

@@ -22,15 +22,15 @@ const SAMPLE: Nanos = Nanos::from_millis(5);
 
 /// The binary under attack.
 #[derive(Debug, Clone)]
-pub(crate) struct Goodput {
+pub(crate) struct Binary {
     pub(crate) path: PathBuf,
 }
 
 /// A folder that goes away with its owner.
 #[derive(Debug)]
-pub(crate) struct Scratch(TempDir);
+pub(crate) struct ScratchFolder(TempDir);
 
-impl Scratch {
+impl ScratchFolder {
     pub(crate) fn new() -> std::io::Result<Self> {
         tempfile::Builder::new().prefix("goodput-attack-").tempdir().map(Self)
     }
@@ -46,7 +46,7 @@ impl Scratch {
 
 /// A running process.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningProcess {
     child: Child,
     started: Nanos,
     peak_kib: f64,
@@ -58,7 +58,7 @@ pub(crate) struct Running {
 
 /// A process that ended, or had to be killed.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedProcess {
     /// None where it was killed by a signal, by us at the limit or by the system.
     pub(crate) code: Option<i32>,
     pub(crate) seconds: f64,
@@ -68,7 +68,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-impl Goodput {
+impl Binary {
     /// The command with the environment that every attack uses.
     pub(crate) fn command(&self, folder: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
@@ -83,17 +83,22 @@ impl Goodput {
         folder: &Path,
         name: &str,
         args: &[&str],
-    ) -> std::io::Result<Running> {
-        Running::spawn(self.command(folder, args), folder, name)
+    ) -> std::io::Result<RunningProcess> {
+        RunningProcess::spawn(self.command(folder, args), folder, name)
     }
 
     /// Runs it to its end, or kills it after `limit_s`.
-    pub(crate) fn run(&self, folder: &Path, args: &[&str], limit_s: f64) -> std::io::Result<Ended> {
+    pub(crate) fn run(
+        &self,
+        folder: &Path,
+        args: &[&str],
+        limit_s: f64,
+    ) -> std::io::Result<EndedProcess> {
         self.start(folder, "goodput", args)?.wait(limit_s)
     }
 }
 
-impl Running {
+impl RunningProcess {
     pub(crate) fn spawn(mut command: Command, folder: &Path, name: &str) -> std::io::Result<Self> {
         let path = |stream: &str| folder.join(format!("{name}.{stream}"));
         let (stdout, stderr) = (path("stdout"), path("stderr"));
@@ -153,7 +158,7 @@ impl Running {
     }
 
     /// Waits for its end; kills it after `limit_s` from its start.
-    pub(crate) fn wait(mut self, limit_s: f64) -> std::io::Result<Ended> {
+    pub(crate) fn wait(mut self, limit_s: f64) -> std::io::Result<EndedProcess> {
         let end = self.started + seconds(limit_s);
         let status = loop {
             self.sample();
@@ -167,7 +172,7 @@ impl Running {
             }
             pause(SAMPLE);
         };
-        Ok(Ended {
+        Ok(EndedProcess {
             code: status.and_then(|status| status.code()),
             seconds: (now().0 - self.started.0) as f64 / 1e9,
             mebibytes: self.peak_kib / 1024.0,
@@ -177,7 +182,7 @@ impl Running {
     }
 
     /// Sends a signal and waits for the end; kills it `limit_s` after the signal.
-    pub(crate) fn stop(self, signal: Signal, limit_s: f64) -> std::io::Result<Ended> {
+    pub(crate) fn stop(self, signal: Signal, limit_s: f64) -> std::io::Result<EndedProcess> {
         self.signal(signal);
         let so_far = (now().0 - self.started.0) as f64 / 1e9;
         let mut ended = self.wait(so_far + limit_s)?;
@@ -194,15 +199,15 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // Ended already in most cases.
+        // EndedProcess already in most cases.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Ended {
+impl EndedProcess {
     /// What no process of goodput may do, whatever happens around it.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

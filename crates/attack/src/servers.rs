@@ -15,9 +15,9 @@ use goodput_model::Nanos;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, Scratch, files_with_key, seconds};
-use peer::{Act, Script, Server, When};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, ScratchFolder, files_with_key, seconds};
+use peer::{Act, HostileServer, Script, When};
 
 /// Text that no page may hold as it is.
 const MARKUP: &str = "<script>alert(7)</script>";
@@ -51,7 +51,7 @@ enum From {
 }
 
 /// One behavior of a server.
-struct Row {
+struct ServerRow {
     name: &'static str,
     comes: Comes,
     script: Script,
@@ -73,7 +73,7 @@ const NO_FINISH: Comes = Comes::Fails(&["no_finish"]);
 const FIRST: &[From] = &[From::First];
 const BOTH: &[From] = &[From::First, From::Later];
 
-impl Row {
+impl ServerRow {
     fn new(name: &'static str, comes: Comes, act: Act) -> Self {
         // Four answers of at most 16.5 MiB each, old and new room while they grow, on top of the program.
         let (args, script) = (Vec::new(), Script::new(act));
@@ -102,7 +102,7 @@ impl Row {
 
     /// As many good answers as the variant needs, and the exit codes that are right then. Half of
     /// the requests and more failed: void (5); all of them, or none begun: the target (3).
-    fn variant(&self, from: From) -> (Script, Expected) {
+    fn variant(&self, from: From) -> (Script, CaseBounds) {
         let mut script = self.script.clone();
         // Where connections are hostile, one of several at once cannot be spared.
         script.good = match (from, script.when) {
@@ -117,14 +117,14 @@ impl Row {
             // Whether a busy machine spoils the result is not what is tested.
             Comes::Passes | Comes::Lies => &[0, 5],
         };
-        let expected = Expected::exit(exit).within(self.seconds, self.mebibytes);
+        let expected = CaseBounds::exit(exit).within(self.seconds, self.mebibytes);
         (script, expected)
     }
 }
 
 /// Rows with nothing special about them.
-fn table<const N: usize>(rows: [(&'static str, Comes, Act); N]) -> Vec<Row> {
-    rows.map(|(name, comes, act)| Row::new(name, comes, act)).into()
+fn table<const N: usize>(rows: [(&'static str, Comes, Act); N]) -> Vec<ServerRow> {
+    rows.map(|(name, comes, act)| ServerRow::new(name, comes, act)).into()
 }
 
 /// Every case of this area.
@@ -151,14 +151,14 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-fn of_row(area: &'static str, row: &Arc<Row>, from: From) -> Case {
+fn of_row(area: &'static str, row: &Arc<ServerRow>, from: From) -> Case {
     let (script, expected) = row.variant(from);
     let suffix = if from == From::First { "first" } else { "later" };
     let name = format!("{}/{suffix}", row.name);
     let row = Arc::clone(row);
-    let attack = move |goodput: &Goodput| {
-        let scratch = Scratch::new()?;
-        let server = Server::start(script.clone())?;
+    let attack = move |goodput: &Binary| {
+        let scratch = ScratchFolder::new()?;
+        let server = HostileServer::start(script.clone())?;
         let args = run_args(&server, &row.args, &scratch)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let ended = goodput.run(scratch.path(), &args, row.seconds + 6.0)?;
@@ -172,7 +172,11 @@ fn of_row(area: &'static str, row: &Arc<Row>, from: From) -> Case {
 }
 
 /// The words of a usual run. A row's own come last and win.
-fn run_args(server: &Server, more: &[String], scratch: &Scratch) -> Result<Vec<String>, Skip> {
+fn run_args(
+    server: &HostileServer,
+    more: &[String],
+    scratch: &ScratchFolder,
+) -> Result<Vec<String>, Skip> {
     let is_plain = server.script().tls.is_none() || more.iter().any(|arg| arg == "without https");
     let scheme = if is_plain { "http" } else { "https" };
     let url = format!("{scheme}://127.0.0.1:{}", server.port());
@@ -202,7 +206,7 @@ fn run_args(server: &Server, more: &[String], scratch: &Scratch) -> Result<Vec<S
 }
 
 /// What holds for every run: no key in a file, nothing raw on a page, no other host asked.
-fn observe(ended: &Ended, scratch: &Scratch, server: &Server) -> Observed {
+fn observe(ended: &EndedProcess, scratch: &ScratchFolder, server: &HostileServer) -> Observed {
     let mut observed = Observed::from_process(ended);
     let leaks = files_with_key(scratch.path());
     observed.check(leaks.is_empty(), || format!("the key is in {leaks:?}"));
@@ -229,7 +233,7 @@ fn summary(folder: &Path) -> Option<Value> {
 }
 
 /// Whether what a behavior must come to has come.
-fn judge(observed: &mut Observed, row: &Row, script: &Script, ended: &Ended) {
+fn judge(observed: &mut Observed, row: &ServerRow, script: &Script, ended: &EndedProcess) {
     let summary = ended.summary().unwrap_or_default();
     let ok = summary["requests"]["ok"].as_u64();
     match row.comes {
@@ -265,7 +269,7 @@ fn judge(observed: &mut Observed, row: &Row, script: &Script, ended: &Ended) {
 }
 
 /// How many requests a row asks for.
-fn requests(row: &Row) -> u64 {
+fn requests(row: &ServerRow) -> u64 {
     let at = row.args.iter().position(|arg| arg == "--num-requests");
     let value = at.and_then(|at| row.args.get(at + 1)?.parse().ok());
     value.unwrap_or(REQUESTS)
@@ -273,20 +277,20 @@ fn requests(row: &Row) -> u64 {
 
 /// Ctrl-C while the server floods: once, with little time for answers in flight, or twice. An end
 /// within a second, with a partial report.
-fn stopped(area: &'static str, row: &Arc<Row>, times: usize) -> Case {
+fn stopped(area: &'static str, row: &Arc<ServerRow>, times: usize) -> Case {
     let mut script = row.script.clone();
     script.good = 1;
     // A second to stop, and some for the report on a busy machine.
-    let expected = Expected::exit(&[130]).within(4.0, row.mebibytes);
+    let expected = CaseBounds::exit(&[130]).within(4.0, row.mebibytes);
     let name = format!("{}/ctrl_c_{times}", row.name);
     let drain = if times == 1 { "1s" } else { "60s" };
     let load = "--concurrency 4 --duration 60s --timeout 60s --drain";
     let mut more = row.args.clone();
     more.extend(["without --rate", "without --num-requests"].map(str::to_owned));
     more.extend(load.split(' ').chain([drain]).map(str::to_owned));
-    let attack = move |goodput: &Goodput| {
-        let scratch = Scratch::new()?;
-        let server = Server::start(script.clone())?;
+    let attack = move |goodput: &Binary| {
+        let scratch = ScratchFolder::new()?;
+        let server = HostileServer::start(script.clone())?;
         let args = run_args(&server, &more, &scratch)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut running = goodput.start(scratch.path(), "goodput", &args)?;

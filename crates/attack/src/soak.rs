@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
-use crate::program::{Goodput, Scratch, seconds};
-use stack::{Stack, VARIANTS};
+use crate::program::{Binary, ScratchFolder, seconds};
+use stack::{ProcessStack, VARIANTS};
 
 /// Time between two samples.
 const EVERY: Nanos = Nanos::from_millis(5_000);
@@ -21,10 +21,10 @@ const EVERY: Nanos = Nanos::from_millis(5_000);
 /// Runs the stacks and judges every series; true where nothing grows and every process succeeds.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
 pub(crate) fn soak(words: &[String]) -> Result<bool, String> {
-    let goodput = Goodput { path: crate::goodput(words)? };
+    let goodput = Binary { path: crate::goodput(words)? };
     let hours: f64 = number(words, "--hours", 1.0)?;
     let stacks = number(words, "--stacks", 1.0)? as usize;
-    let scratch = Scratch::new().map_err(|error| error.to_string())?;
+    let scratch = ScratchFolder::new().map_err(|error| error.to_string())?;
     let folder =
         crate::value(words, "--out").map_or_else(|| scratch.path().to_owned(), PathBuf::from);
     let failed = |error: std::io::Error| error.to_string();
@@ -34,11 +34,11 @@ pub(crate) fn soak(words: &[String]) -> Result<bool, String> {
     for number in 0..stacks {
         let variant = &VARIANTS[number % VARIANTS.len()];
         let folder = folder.join(format!("stack-{number}"));
-        running.push(Stack::start(&goodput, &folder, variant, duration_s).map_err(failed)?);
+        running.push(ProcessStack::start(&goodput, &folder, variant, duration_s).map_err(failed)?);
     }
     let (begin, end) = (now(), now() + seconds(duration_s));
     let mut next_line = begin;
-    while now() < end && running.iter_mut().any(Stack::is_running) {
+    while now() < end && running.iter_mut().any(ProcessStack::is_running) {
         for stack in &mut running {
             stack.sample((now().0 - begin.0) as f64 / 3.6e12);
         }

@@ -14,14 +14,14 @@ const CLOSE: f64 = 1.25;
 /// What a climb raises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ClimbKind {
     /// Streams open at once, each with an event every 20 ms.
     Streams,
     /// Requests per second with short answers.
     Requests,
 }
 
-impl Kind {
+impl ClimbKind {
     /// The levels of the climb.
     fn ladder(self) -> &'static [f64] {
         match self {
@@ -33,9 +33,9 @@ impl Kind {
 
 /// What was seen at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Level {
+pub struct CalibrationLevel {
     /// What was raised.
-    pub kind: Kind,
+    pub kind: ClimbKind,
     /// To what.
     pub level: f64,
     /// Streamed events per second that came.
@@ -58,9 +58,9 @@ pub struct Level {
     pub is_clients_limit: bool,
 }
 
-impl Level {
+impl CalibrationLevel {
     /// From the numbers of the run at this level, and how late the server itself wrote (p99).
-    pub fn new(kind: Kind, level: f64, summary: &Summary, server_late_ms: f64) -> Self {
+    pub fn new(kind: ClimbKind, level: f64, summary: &Summary, server_late_ms: f64) -> Self {
         let (client, load) = (&summary.client, &summary.load);
         let events_per_s = client.events_per_s.unwrap_or(0.0);
         let workers = client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
@@ -109,7 +109,7 @@ impl Level {
 }
 
 /// The level to measure next, none when the ceiling is known well enough.
-pub fn next_level(kind: Kind, done: &[Level]) -> Option<f64> {
+pub fn next_level(kind: ClimbKind, done: &[CalibrationLevel]) -> Option<f64> {
     let of_kind = || done.iter().filter(|level| level.kind == kind);
     let refused = of_kind().filter(|level| !level.is_carried()).map(|level| level.level);
     match refused.min_by(f64::total_cmp) {
@@ -127,8 +127,8 @@ pub fn next_level(kind: Kind, done: &[Level]) -> Option<f64> {
 
 /// The most that was carried: events per second over streams, requests per second over requests.
 /// Where the climb ended for another reason than the client there is no ceiling.
-pub fn ceiling(done: &[Level]) -> Ceiling {
-    let most = |kind: Kind, rate: fn(&Level) -> f64| {
+pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
+    let most = |kind: ClimbKind, rate: fn(&CalibrationLevel) -> f64| {
         let of_kind = || done.iter().filter(|level| level.kind == kind);
         let refused = of_kind().filter(|level| !level.is_carried());
         let lowest = refused.min_by(|a, b| a.level.total_cmp(&b.level))?;
@@ -136,8 +136,8 @@ pub fn ceiling(done: &[Level]) -> Ceiling {
         carried.filter(|_| lowest.is_clients_limit)
     };
     Ceiling {
-        events_per_s: most(Kind::Streams, |level| level.events_per_s),
-        requests_per_s: most(Kind::Requests, |level| level.requests_per_s),
+        events_per_s: most(ClimbKind::Streams, |level| level.events_per_s),
+        requests_per_s: most(ClimbKind::Requests, |level| level.requests_per_s),
     }
 }
 
@@ -159,7 +159,7 @@ pub struct Calibration {
     /// Who stamped arrivals: `kernel` or `read`.
     pub stamps: String,
     /// Every level, in the order measured.
-    pub levels: Vec<Level>,
+    pub levels: Vec<CalibrationLevel>,
     /// What came of it.
     pub ceiling: Ceiling,
 }
@@ -173,9 +173,9 @@ impl Calibration {
 mod tests {
     use super::*;
 
-    fn level(level: f64, is_carried: bool) -> Level {
-        Level {
-            kind: Kind::Streams,
+    fn level(level: f64, is_carried: bool) -> CalibrationLevel {
+        CalibrationLevel {
+            kind: ClimbKind::Streams,
             level,
             events_per_s: 50.0 * level,
             requests_per_s: level,
@@ -192,7 +192,7 @@ mod tests {
     /// Climbs against a client that carries `limit`: the levels asked for, and the ceiling.
     fn climb(limit: f64) -> (Vec<f64>, Option<f64>) {
         let mut done = Vec::new();
-        while let Some(next) = next_level(Kind::Streams, &done) {
+        while let Some(next) = next_level(ClimbKind::Streams, &done) {
             done.push(level(next, next <= limit));
             assert!(done.len() < 30, "does not end");
         }

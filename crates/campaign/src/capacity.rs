@@ -19,7 +19,7 @@ mod traffic;
 
 use serde::{Deserialize, Serialize};
 
-pub use basis::{Basis, Measured, Origin, Refused};
+pub use basis::{Basis, MeasuredLevel, Origin, Refused};
 pub use cost::{Cost, Price, UnitCost};
 pub use energy::{EnergyPlan, EnergyUse};
 pub use expect::{Expected, Footing, expected};
@@ -30,7 +30,7 @@ pub use risk::{
     over_traffic, play_levels,
 };
 pub use simulated::{FitPoint, Fitted, Played, Sizes, calibrate};
-pub use traffic::{Slot, Traffic};
+pub use traffic::{Traffic, TrafficSlot};
 
 /// A chance of this much that a replica carries less is said.
 const RISKY: f64 = 0.05;
@@ -56,7 +56,7 @@ pub struct Question {
 /// Why a line of the plan is to be read with care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoteKind {
+pub enum PlanNoteKind {
     /// It holds only if this does.
     Assumed,
     /// It lies beyond what was measured.
@@ -69,16 +69,16 @@ pub enum NoteKind {
 
 /// What to know about the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct PlanNote {
     /// Why.
-    pub kind: NoteKind,
+    pub kind: PlanNoteKind,
     /// In words.
     pub text: String,
 }
 
-impl Note {
+impl PlanNote {
     /// A note.
-    pub fn new(kind: NoteKind, text: impl Into<String>) -> Self {
+    pub fn new(kind: PlanNoteKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 }
@@ -110,7 +110,7 @@ impl Rates {
 
 /// What the fleet does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Throughput {
+pub struct FleetThroughput {
     /// One replica at the confirmed rate.
     pub replica: Rates,
     /// One of its GPUs there.
@@ -131,7 +131,7 @@ pub struct Capacity {
     /// How many replicas, by how much is to be spare.
     pub fleets: Fleets,
     /// Rates.
-    pub throughput: Throughput,
+    pub throughput: FleetThroughput,
     /// Latency to expect: at the confirmed rate, at the target with headroom, with one lost.
     pub expected: Vec<Expected>,
     /// Money; none without a price.
@@ -146,7 +146,7 @@ pub struct Capacity {
     /// Steps of several calls; none where not asked.
     pub fan_out: Option<FanOut>,
     /// What it rests on.
-    pub notes: Vec<Note>,
+    pub notes: Vec<PlanNote>,
 }
 
 impl Capacity {
@@ -219,7 +219,7 @@ impl Question {
     }
 }
 
-fn throughput(basis: &Basis, question: &Question, here: &Expected) -> Throughput {
+fn throughput(basis: &Basis, question: &Question, here: &Expected) -> FleetThroughput {
     let rate = basis.confirmed_rps;
     let tokens = |each: Option<f64>, rate: f64| each.map(|each| each * rate);
     let at = |rate: f64| {
@@ -228,19 +228,19 @@ fn throughput(basis: &Basis, question: &Question, here: &Expected) -> Throughput
         Rates { requests_per_s: rate, input_tps: input, output_tps: output, total_tps: total }
     };
     let replica = at(rate);
-    Throughput {
+    FleetThroughput {
         replica,
         gpu: question.gpus_per_replica.map(|gpus| replica.times(1.0 / f64::from(gpus))),
         total: at(question.target_rps),
     }
 }
 
-fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
+fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
     let mut notes = basis.notes.clone();
-    let mut add = |kind, text: String| notes.push(Note::new(kind, text));
+    let mut add = |kind, text: String| notes.push(PlanNote::new(kind, text));
     if fleets.most() > 1 {
         add(
-            NoteKind::Extrapolated,
+            PlanNoteKind::Extrapolated,
             format!(
                 "the figures are of one replica; {} of them are taken to carry {} times as much, \
                  behind a balancer that loses nothing",
@@ -251,11 +251,11 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
     }
     if basis.most_rps().is_none() {
         let text = "nothing bounds what a replica carries: the replicas needed may be fewer";
-        add(NoteKind::Missing, text.to_owned());
+        add(PlanNoteKind::Missing, text.to_owned());
     }
     match basis.over_claim_risk {
         Some(risk) if risk >= RISKY => add(
-            NoteKind::Doubt,
+            PlanNoteKind::Doubt,
             format!(
                 "the limit of a replica lies more than 3 % below the confirmed rate with a chance of \
                  about {:.0} %: the worst case counts",
@@ -263,14 +263,14 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
             ),
         ),
         None if basis.origin == Origin::Sweep => add(
-            NoteKind::Missing,
+            PlanNoteKind::Missing,
             "how likely a replica carries less than the confirmed rate is not known".to_owned(),
         ),
         _ => {}
     }
     if !here.partial.is_empty() {
         add(
-            NoteKind::Doubt,
+            PlanNoteKind::Doubt,
             format!(
                 "not every run at the confirmed rate has {}: it is that of the others, which may be \
                  the better ones",
@@ -280,7 +280,7 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
     }
     if here.footing == Footing::AboveMeasured {
         add(
-            NoteKind::Extrapolated,
+            PlanNoteKind::Extrapolated,
             "no point was measured at the confirmed rate; tokens per request are those of the \
              nearest"
                 .to_owned(),
@@ -288,23 +288,23 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<Note> {
     }
     if here.footing == Footing::Nothing {
         let text = "no measured points: latency, tokens and their prices are not known";
-        add(NoteKind::Missing, text.to_owned());
+        add(PlanNoteKind::Missing, text.to_owned());
     } else {
         let text = "the traffic to come has the measured prompts, answers and arrivals (Poisson)";
-        add(NoteKind::Assumed, text.to_owned());
+        add(PlanNoteKind::Assumed, text.to_owned());
     }
     notes
 }
 
-fn energy_note(question: &Question, energy: Option<&EnergyPlan>) -> Option<Note> {
+fn energy_note(question: &Question, energy: Option<&EnergyPlan>) -> Option<PlanNote> {
     match energy {
-        Some(_) => Some(Note::new(
-            NoteKind::Assumed,
+        Some(_) => Some(PlanNote::new(
+            PlanNoteKind::Assumed,
             "the GPUs that were watched are those of one replica; energy is theirs alone, without \
              processors, fans and losses of their nodes",
         )),
         None if question.price_per_gpu_hour.is_some() => {
-            Some(Note::new(NoteKind::Missing, "energy was not measured"))
+            Some(PlanNote::new(PlanNoteKind::Missing, "energy was not measured"))
         }
         None => None,
     }

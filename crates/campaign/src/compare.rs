@@ -21,18 +21,18 @@ mod together;
 mod tests;
 
 pub(crate) use answer::findings_of;
-pub use answer::{Finding, Outcome, findings};
+pub use answer::{FigureOutcome, Finding, findings};
 pub use comparable::{Difference, Matter, SideFacts, differences, fingerprint};
-pub use design::{Step, blocks, estimate, next};
+pub use design::{DesignStep, blocks, estimate, next};
 pub use floor::{Floor, floor};
 pub use gate::{Gate, GateError, GateResult, Limit, judge_gates};
-pub use metric::{Better, Figure, Metric, Scale, family, figures, metric};
+pub use metric::{Better, Figure, Metric, MetricScale, family, figures, metric};
 pub use rank::{Rank, ranking};
 pub use reported::{FileComparison, FileFigure, ReportedSide};
 pub use saved::{SavedSide, saved};
 pub use summary::{
-    CompareFacts, CompareState, Comparison, ComparisonContext, LevelSummary, Proof, Row, Side,
-    Stopped,
+    AxisRow, CompareFacts, CompareState, Comparison, ComparisonContext, LevelComparison, Proof,
+    Side, Stopped,
 };
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub enum Quantity {
 /// In which order the sides of a block are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum BlockOrder {
     /// Each second block in the reverse order of the one before it, which is drawn.
     #[default]
     Abba,
@@ -76,8 +76,8 @@ pub struct Design {
     pub levels: Vec<Level>,
     /// Blocks after which it may end, ascending; the last is the end.
     pub looks: Vec<u32>,
-    /// Order within a block.
-    pub order: Order,
+    /// BlockOrder within a block.
+    pub order: BlockOrder,
     /// Whether all sides of a block run at once.
     pub at_once: bool,
     /// Measured seconds of each run.
@@ -114,7 +114,7 @@ impl Default for Design {
             quantity: Quantity::Runs,
             levels: Vec::new(),
             looks: vec![6, 8, 12, 16],
-            order: Order::Abba,
+            order: BlockOrder::Abba,
             at_once: false,
             run_s: 30.0,
             burn_in_s: 5.0,
@@ -143,7 +143,7 @@ impl Design {
 
 /// A run to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct RunAsk {
     /// From 1; its folder has this number.
     pub number: u32,
     /// From 1.
@@ -158,9 +158,9 @@ pub struct Ask {
 
 /// A run that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct ComparedRun {
     /// What was asked.
-    pub ask: Ask,
+    pub ask: RunAsk,
     /// Whether to believe it.
     pub verdict: Verdict,
     /// The gravest reason not to, where there is one.

@@ -42,7 +42,7 @@ pub struct Pair {
 /// How pairs are set against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct PairSettings {
     /// Least length of a block in seconds.
     pub block_s: f64,
     /// Least pairs of a block: one that has fewer goes on.
@@ -67,7 +67,7 @@ pub fn can_judge(gate: &Gate) -> bool {
 /// Default least number of pairs in a block.
 pub const BLOCK_PAIRS: u32 = 20;
 
-impl Default for Settings {
+impl Default for PairSettings {
     fn default() -> Self {
         Self {
             block_s: 60.0,

@@ -9,10 +9,10 @@ mod judge;
 mod planner;
 mod summary;
 
-pub use figures::{Bounded, Figures, Spread, TermFigure};
+pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
-pub use judge::{Miss, Standing, Unclear, judge};
-pub use planner::{Estimate, Step, answer, estimate, findings, next};
+pub use judge::{Miss, PointStanding, Unclear, judge};
+pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,
@@ -164,7 +164,7 @@ pub enum Purpose {
 
 /// A point to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct PointAsk {
     /// From 1; its folder has this number.
     pub number: u32,
     /// Why.
@@ -187,7 +187,7 @@ pub struct Ask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// What was asked.
-    pub ask: Ask,
+    pub ask: PointAsk,
     /// What came of it.
     pub figures: Figures,
 }

@@ -6,7 +6,9 @@ mod lab;
 
 use std::collections::BTreeMap;
 
-use goodput_campaign::compare::{Ask, Better, Design, Finding, Outcome, Stopped, figures, metric};
+use goodput_campaign::compare::{
+    Better, Design, FigureOutcome, Finding, RunAsk, Stopped, figures, metric,
+};
 use goodput_campaign::sweep::{Figures, Level};
 use goodput_sim::EngineProfile;
 use goodput_stats::{Energy, GpuSummary, PerToken, RecountSummary, Summary};
@@ -59,12 +61,12 @@ fn tested(compared: &Compared) -> impl Iterator<Item = &Finding> {
     compared.comparison.findings.iter().filter(|finding| finding.is_tested)
 }
 
-fn outcome(compared: &Compared, metric: &str) -> Outcome {
+fn outcome(compared: &Compared, metric: &str) -> FigureOutcome {
     tested(compared).find(|finding| finding.metric == metric).unwrap().outcome
 }
 
 fn is_alarm(finding: &Finding) -> bool {
-    matches!(finding.outcome, Outcome::Better | Outcome::Worse)
+    matches!(finding.outcome, FigureOutcome::Better | FigureOutcome::Worse)
 }
 
 fn quick(rig: &Rig, luck: u64) -> Compared {
@@ -82,8 +84,8 @@ fn equal_servers_raise_no_alarm() {
 fn steps_that_take_five_percent_longer_are_found() {
     let all: Vec<Compared> = (0..4).map(|luck| quick(&rig(1.05), luck)).collect();
     for compared in &all {
-        assert_eq!(outcome(compared, "tpot_p50"), Outcome::Worse);
-        assert_eq!(compared.comparison.outcome, Outcome::Worse);
+        assert_eq!(outcome(compared, "tpot_p50"), FigureOutcome::Worse);
+        assert_eq!(compared.comparison.outcome, FigureOutcome::Worse);
     }
     // Most end before the last look.
     let blocks: u32 = all.iter().map(|compared| compared.comparison.comparison.blocks).sum();
@@ -93,10 +95,13 @@ fn steps_that_take_five_percent_longer_are_found() {
 #[test]
 fn a_difference_in_the_tail_alone_is_found_as_such() {
     let compared = quick(&tail_rig(), 0);
-    assert_eq!(outcome(&compared, "ttft_p99"), Outcome::Worse);
+    assert_eq!(outcome(&compared, "ttft_p99"), FigureOutcome::Worse);
     for calm in ["ttft_p50", "tpot_p50", "output_tokens_per_s"] {
         let said = outcome(&compared, calm);
-        assert!(matches!(said, Outcome::Equivalent | Outcome::Inconclusive), "{calm}: {said:?}");
+        assert!(
+            matches!(said, FigureOutcome::Equivalent | FigureOutcome::Inconclusive),
+            "{calm}: {said:?}"
+        );
     }
 }
 
@@ -104,7 +109,7 @@ fn a_difference_in_the_tail_alone_is_found_as_such() {
 #[test]
 fn quick_figures_are_those_of_the_analysis() {
     let (rig, design) = (rig(1.0), short(3));
-    let ask = Ask { number: 1, block: 1, side: 1, level: 0, seed: 5 };
+    let ask = RunAsk { number: 1, block: 1, side: 1, level: 0, seed: 5 };
     let (whole, _) = run(&rig, &design, &ask, 3);
     let quick = quick_run(&rig, &design, &ask, 3);
     assert_eq!(quick.len(), 6);
@@ -120,7 +125,7 @@ fn quick_figures_are_those_of_the_analysis() {
 #[test]
 fn figures_are_taken_from_all_over_the_summary() {
     let rig = Rig { slo: Some("ttft < 14ms"), ..rig(1.0) };
-    let ask = Ask { number: 1, block: 1, side: 0, level: 0, seed: 5 };
+    let ask = RunAsk { number: 1, block: 1, side: 0, level: 0, seed: 5 };
     let (mut summary, requests) = whole_run(&rig, &short(3), &ask, 3);
     let value = |summary: &Summary, name: &str| figures(summary).get(name).map(|found| found.value);
     let good =
@@ -226,7 +231,7 @@ fn study() {
             let mut runs = BTreeMap::new();
             for ((_, looks), tally) in designs.iter().zip(&mut tallies) {
                 let design = Design { looks: looks.to_vec(), ..design(luck) };
-                let mut carry_out = |ask: &Ask| {
+                let mut carry_out = |ask: &RunAsk| {
                     let run = || run(&rig, &design, ask, luck);
                     runs.entry((ask.block, ask.side)).or_insert_with(run).0.clone()
                 };

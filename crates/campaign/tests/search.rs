@@ -5,7 +5,8 @@
 mod lab;
 
 use goodput_campaign::sweep::{
-    Ask, Axis, Bounded, Effort, GoodputState, Level, Purpose, Standing, Step, answer, judge, next,
+    Axis, Bounded, Effort, GoodputState, Level, PointAsk, PointStanding, Purpose, SweepStep,
+    answer, judge, next,
 };
 use goodput_model::StopEarly;
 use lab::{Server, Sweep, both, miss_share, quick_sweep, sweep};
@@ -76,8 +77,8 @@ fn twenty_sweeps_find_the_truth() {
 fn quick_figures_are_those_of_the_analysis() {
     let server = Server::queue(95.0);
     let plan = server.plan(Effort::Standard, 1);
-    let Step::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
-    let ask = Ask {
+    let SweepStep::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
+    let ask = PointAsk {
         level: Level::Rate(7.0),
         burn_in_s: 40.0,
         seconds: 200.0,
@@ -183,14 +184,14 @@ fn plain_study() {
 
 fn plain(case: &Case, seed: u64) -> Sweep {
     let plan = case.server.plan(Effort::Standard, seed);
-    let Step::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
+    let SweepStep::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
     let (warm, _) = lab::carry_out(&case.server, &plan, &first);
     let mean_s = warm.e2e_ms.mean.unwrap() / 1e3;
     let mut number = 1;
     let (mut took_s, mut requests) = (0.0, 0);
     let mut keeps = |rate: f64, n: f64, stops: StopEarly| {
         number += 1;
-        let ask = Ask {
+        let ask = PointAsk {
             number,
             purpose: Purpose::Bisect,
             level: Level::Rate(rate),
@@ -200,11 +201,11 @@ fn plain(case: &Case, seed: u64) -> Sweep {
             stops: Some(stops),
             ..first
         };
-        let ask = Ask { requests: None, ..ask };
+        let ask = PointAsk { requests: None, ..ask };
         let (figures, seconds) = lab::carry_out(&case.server, &plan, &ask);
         took_s += seconds;
         requests += figures.requests;
-        judge(&figures, &plan) == Standing::Met
+        judge(&figures, &plan) == PointStanding::Met
     };
     let mut low = 0.4 * warm.requests_per_s.unwrap();
     let mut high = 1.4 * low;

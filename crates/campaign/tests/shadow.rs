@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-use goodput_campaign::compare::{CompareFacts, Comparison, Finding, Outcome, Side};
-use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
+use goodput_campaign::compare::{CompareFacts, Comparison, FigureOutcome, Finding, Side};
+use goodput_campaign::shadow::{Ledger, Pair, PairSettings, ShadowFacts};
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{CaveatCode, ErrorClass, FailureStage, Nanos, Planned, RequestRecord};
 use goodput_testkit::{RecordBuilder, failure, usage};
@@ -71,7 +71,7 @@ fn pairs(world: World, luck: u64) -> Vec<Pair> {
     }
 }
 
-fn compared(settings: &Settings, pairs: &[Pair]) -> Comparison {
+fn compared(settings: &PairSettings, pairs: &[Pair]) -> Comparison {
     let mut ledger = Ledger::new(settings.clone());
     for pair in pairs {
         ledger.add(pair);
@@ -81,7 +81,7 @@ fn compared(settings: &Settings, pairs: &[Pair]) -> Comparison {
 }
 
 fn is_alarm(finding: &Finding) -> bool {
-    finding.is_tested && matches!(finding.outcome, Outcome::Better | Outcome::Worse)
+    finding.is_tested && matches!(finding.outcome, FigureOutcome::Better | FigureOutcome::Worse)
 }
 
 /// Whether a test that takes each pair for independent finds the times to the first token different:
@@ -105,7 +105,7 @@ fn by_request(pairs: &[Pair]) -> [bool; 2] {
 
 /// Shadows with an alarm: by blocks, and by requests with t and by signed ranks; and those that say that
 /// blocks hang together.
-fn alarms(world: World, settings: &Settings, shadows: u64) -> [usize; 4] {
+fn alarms(world: World, settings: &PairSettings, shadows: u64) -> [usize; 4] {
     let mut count = [0; 4];
     for luck in 0..shadows {
         let pairs = pairs(world, luck);
@@ -123,7 +123,7 @@ fn alarms(world: World, settings: &Settings, shadows: u64) -> [usize; 4] {
 #[test]
 fn equal_servers_raise_few_alarms_by_blocks_and_many_by_requests() {
     let world = World { minutes: 10.0, ..WORLD };
-    let [blocks, t, ranks, _] = alarms(world, &Settings::default(), 40);
+    let [blocks, t, ranks, _] = alarms(world, &PairSettings::default(), 40);
     // 5 % of 40 are two; more than six are as rare as one in two hundred.
     assert!(blocks <= 6, "{blocks}");
     assert!(t >= 12 && ranks >= 12, "{t} {ranks}");
@@ -133,9 +133,9 @@ fn equal_servers_raise_few_alarms_by_blocks_and_many_by_requests() {
 fn ten_percent_are_found() {
     let world = World { factor: 1.1, ..WORLD };
     let is_found = |luck: &u64| {
-        let found = compared(&Settings::default(), &pairs(world, *luck));
+        let found = compared(&PairSettings::default(), &pairs(world, *luck));
         assert_eq!(found.comparison.blocks, 30);
-        found.outcome == Outcome::Worse
+        found.outcome == FigureOutcome::Worse
     };
     assert_eq!((0..3).filter(is_found).count(), 3);
 }
@@ -161,7 +161,7 @@ fn a_study() {
         (10.0, 60.0, 10.0),
     ] {
         let world = World { minutes, memory_s, ..WORLD };
-        let settings = Settings { block_s, ..Settings::default() };
+        let settings = PairSettings { block_s, ..PairSettings::default() };
         let found = alarms(world, &settings, SHADOWS);
         let share = found.map(|count| count as f64 / SHADOWS as f64);
         println!(
@@ -177,12 +177,12 @@ fn a_study() {
         let world = World { minutes, factor, ..WORLD };
         let mut count = [0; 3];
         for luck in 0..SHADOWS {
-            let found = compared(&Settings::default(), &pairs(world, luck));
+            let found = compared(&PairSettings::default(), &pairs(world, luck));
             let is = |name: &str| {
                 let mut own = found.findings.iter().filter(|one| one.metric == name);
-                own.any(|one| one.outcome == Outcome::Worse)
+                own.any(|one| one.outcome == FigureOutcome::Worse)
             };
-            let all = [found.outcome == Outcome::Worse, is("ttft_p50"), is("tpot_p50")];
+            let all = [found.outcome == FigureOutcome::Worse, is("ttft_p50"), is("tpot_p50")];
             count.iter_mut().zip(all).for_each(|(count, is)| *count += usize::from(is));
         }
         let share = count.map(|count| count as f64 / SHADOWS as f64);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use goodput_campaign::{Calibration, Level};
+use goodput_campaign::{Calibration, CalibrationLevel};
 use goodput_lab::calibrate::{self, state_file};
 use goodput_report::plain;
 
@@ -17,10 +17,10 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     let fd_limit = goodput_engine::raise_fd_limit();
     check_destination(args)?;
     let workers = args.workers.unwrap_or_else(plan::default_workers);
-    let step = |level: &Level| say(args, &goodput_report::calibration_step(level));
+    let step = |level: &CalibrationLevel| say(args, &goodput_report::calibration_step(level));
     let printer = Printer::new(args.quiet);
     let calibration = calibrate::calibrate(workers, args.level_duration, fd_limit, step, &printer)?;
-    let is_usable = calibration.levels.iter().any(Level::is_carried);
+    let is_usable = calibration.levels.iter().any(CalibrationLevel::is_carried);
     let path = is_usable.then(|| save(args, &calibration)).transpose()?;
     if args.json {
         output::data(report::json(&calibration).as_bytes())?;

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use goodput_campaign::capacity::{
-    Capacity, Expected, FanOut, Footing, Note, NoteKind, Question, expected, plan,
+    Capacity, Expected, FanOut, Footing, PlanNote, PlanNoteKind, Question, expected, plan,
 };
-use goodput_lab::capacity::{CapacityBasis, Load, add_traffic, refused};
+use goodput_lab::capacity::{CapacityBasis, TrafficLoad, add_traffic, refused};
 
 use crate::args::CapacityArgs;
 use crate::error::{Failed, exit};
@@ -50,10 +50,10 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
 }
 
 /// The load over time; none where none was asked for.
-fn load(args: &CapacityArgs) -> Result<Option<Load>, Failed> {
+fn load(args: &CapacityArgs) -> Result<Option<TrafficLoad>, Failed> {
     match (args.diurnal, &args.traffic) {
-        (Some(day), _) => Load::diurnal(day.peak, day.trough, day.peak_hour).map(Some),
-        (None, traffic) => traffic.as_deref().map(Load::open).transpose(),
+        (Some(day), _) => TrafficLoad::diurnal(day.peak, day.trough, day.peak_hour).map(Some),
+        (None, traffic) => traffic.as_deref().map(TrafficLoad::open).transpose(),
     }
 }
 
@@ -76,11 +76,11 @@ fn add_fan_out(capacity: &mut Capacity, found: &CapacityBasis, calls: u32) {
     if matches!(here.footing, Footing::Nothing | Footing::AboveMeasured) {
         let text =
             "latency of a step with several calls: nothing was measured at the confirmed rate";
-        capacity.notes.push(Note::new(NoteKind::Missing, text));
+        capacity.notes.push(PlanNote::new(PlanNoteKind::Missing, text));
         return;
     }
     let fan_out = found.fan_out(calls).unwrap_or_else(|| FanOut::of_expected(calls, &here));
     let text = "the calls of a step are independent of each other";
-    capacity.notes.push(Note::new(NoteKind::Assumed, text));
+    capacity.notes.push(PlanNote::new(PlanNoteKind::Assumed, text));
     capacity.fan_out = Some(fan_out);
 }

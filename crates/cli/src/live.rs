@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use goodput_live::{Command, Limits, LiveError, ProxyError, Settings, TlsFiles, Upstream};
+use goodput_live::{Limits, LiveError, ObserverCommand, ProxyError, Settings, TlsFiles, Upstream};
 use goodput_model::Http;
 use goodput_report::plain;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
@@ -121,14 +121,17 @@ pub(crate) fn say_listening(address: SocketAddr, is_encrypted: bool) {
 
 /// Signals as commands, from now on; with a sender for what else may command.
 pub(crate) fn commands(
-    others: &[(SignalKind, Command)],
-) -> Result<(Sender<Command>, Receiver<Command>), Failed> {
+    others: &[(SignalKind, ObserverCommand)],
+) -> Result<(Sender<ObserverCommand>, Receiver<ObserverCommand>), Failed> {
     // A limit on the size of files, or a terminal that closes, ends a process that does not hear of
     // it; passing on must go on.
     let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     let stops = [SignalKind::interrupt(), SignalKind::terminate()];
-    let table: Vec<(SignalKind, Command)> =
-        stops.into_iter().map(|kind| (kind, Command::Stop)).chain(others.iter().copied()).collect();
+    let table: Vec<(SignalKind, ObserverCommand)> = stops
+        .into_iter()
+        .map(|kind| (kind, ObserverCommand::Stop))
+        .chain(others.iter().copied())
+        .collect();
     let mut kinds: Vec<SignalKind> = table.iter().map(|(kind, _)| *kind).collect();
     kinds.push(too_large);
     if !kinds.contains(&SignalKind::hangup()) {

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST: usize = 1000;
 
 /// What was said while a screen is shown, to be printed after it.
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+static KEPT: Mutex<Option<SavedNotes>> = Mutex::new(None);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct SavedNotes {
     lines: Vec<String>,
     /// Lines that did not fit.
     lost: u64,
@@ -29,7 +29,7 @@ pub(crate) fn note(line: &str) {
     }
 }
 
-fn kept_lines() -> MutexGuard<'static, Option<Kept>> {
+fn kept_lines() -> MutexGuard<'static, Option<SavedNotes>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

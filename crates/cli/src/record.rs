@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use goodput_lab::hub::Hub;
 use goodput_live::recording::{RecordFigures, TraceLimits, TraceOptions};
 use goodput_live::{
-    Command, ConnectionLimit, EndReason, LiveObserver, RecordOptions, Recorded, Recording,
+    ConnectionLimit, EndReason, LiveObserver, ObserverCommand, RecordOptions, Recorded, Recording,
     SessionEnd,
 };
 use goodput_model::Nanos;
@@ -36,7 +36,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode, Failed> {
     live::look_at(&options.proxy.upstream)?;
     let shown = options.proxy.upstream.url.shown();
     // Whoever sees where it listens may send a signal.
-    let (_sender, commands) = live::commands(&[(SignalKind::hangup(), Command::Rotate)])?;
+    let (_sender, commands) = live::commands(&[(SignalKind::hangup(), ObserverCommand::Rotate)])?;
     let view = Arc::new(RecordView::new(args));
     let observer = Arc::<RecordView>::clone(&view);
     let recording = Recording::start(options, observer).map_err(|error| live::failed(&error))?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use goodput_lab::RunContext;
 use goodput_lab::fleet::alone;
 use goodput_lab::run::prepare;
-use goodput_lab::series::{Series, repeat};
+use goodput_lab::series::{RunSeries, repeat};
 use goodput_model::{EndedBy, Plan, ShardFacts, Verdict};
 use goodput_stats::{RunState, SloState, Summary, repeats};
 
@@ -120,7 +120,7 @@ fn repeatedly(
     times: u32,
     output: &OutputArgs,
 ) -> Result<ExitCode, Failed> {
-    let Series { summaries, failed } = repeat(setup, plan, path, times)?;
+    let RunSeries { summaries, failed } = repeat(setup, plan, path, times)?;
     let found = repeats(&summaries);
     report::keep_repeats(path, &found);
     show(output, path, &report::json(&found), || {

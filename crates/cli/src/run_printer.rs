@@ -8,7 +8,7 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use goodput_lab::{CompareProgress, Event, Observer, RunSink, RunView, SweepProgress};
+use goodput_lab::{CompareProgress, Event, Observer, RunSink, SweepProgress, UpcomingRun};
 use goodput_model::{Mode, Plan, Rate};
 use goodput_monitor::ProgressLine;
 use goodput_monitor::metrics::Listen;
@@ -63,7 +63,7 @@ impl Observer for RunPrinter {
         }
     }
 
-    fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
+    fn follow(&self, run: &UpcomingRun<'_>) -> Vec<Box<dyn RunSink>> {
         let mut sinks: Vec<Box<dyn RunSink>> = Vec::new();
         if let Some(listen) = self.listen.get() {
             sinks.push(Box::new(listen.follow(run)));

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use goodput_clock::{now, pause};
-use goodput_lab::{Interrupt, RunView};
+use goodput_lab::{Interrupt, UpcomingRun};
 use goodput_model::Nanos;
 use goodput_monitor::{Keys, LatestSnapshot, LiveRunView, ScreenRun};
 
@@ -77,7 +77,7 @@ impl Deref for Screen {
 
 impl Screen {
     /// Shows a run from here on. None where the terminal cannot be had.
-    pub(crate) fn follow(&self, run: &RunView<'_>) -> Option<ScreenRun> {
+    pub(crate) fn follow(&self, run: &UpcomingRun<'_>) -> Option<ScreenRun> {
         let following = self.0.follow(run);
         self.is_drawn().then_some(following)
     }

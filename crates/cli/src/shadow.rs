@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use goodput_live::shadow::percent;
-use goodput_live::{Command, Shadow, ShadowOptions, ShadowResult};
+use goodput_live::{ObserverCommand, Shadow, ShadowOptions, ShadowResult};
 use goodput_report::{compare_text, plain};
 use tokio::signal::unix::SignalKind;
 
@@ -28,7 +28,8 @@ pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
         percent(options.plan.share)
     );
     // Whoever sees where it listens may send a signal.
-    let (sender, commands) = live::commands(&[(SignalKind::user_defined1(), Command::Switch)])?;
+    let (sender, commands) =
+        live::commands(&[(SignalKind::user_defined1(), ObserverCommand::Switch)])?;
     let view = Arc::new(ShadowView::new(args, sender));
     let observer = Arc::<ShadowView>::clone(&view);
     let shadow = Shadow::start(options, observer).map_err(|error| live::failed(&error))?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use goodput_report::plain;
-use goodput_ui::{Event, Options, UiError};
+use goodput_ui::{Options, ServeEvent, UiError};
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};
@@ -30,12 +30,12 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-fn tell(folder: &str, event: &Event) {
+fn tell(folder: &str, event: &ServeEvent) {
     match event {
-        Event::IndexInMemory => {
+        ServeEvent::IndexInMemory => {
             output::note("note: the folder cannot be written; its index is kept in memory");
         }
-        Event::Listening { address, url } => {
+        ServeEvent::Listening { address, url } => {
             output::note(&format!("results in {folder}: {url}"));
             output::warn_if_open(
                 *address,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goodput_campaign::compare::{CompareState, Comparison, Gate, Outcome};
+use goodput_campaign::compare::{CompareState, Comparison, FigureOutcome, Gate};
 use goodput_model::Verdict;
 
 use crate::args::FileArgs;
@@ -76,7 +76,8 @@ pub(crate) fn code(comparison: &Comparison) -> u8 {
         // A floor was asked for, not a verdict; a difference that must not be there is none of a
         // candidate.
         let mut tested = comparison.findings.iter().filter(|finding| finding.is_tested);
-        let differs = tested.any(|one| matches!(one.outcome, Outcome::Better | Outcome::Worse));
+        let differs =
+            tested.any(|one| matches!(one.outcome, FigureOutcome::Better | FigureOutcome::Worse));
         let is_good = comparison.floor.is_some() && !differs;
         return if is_good { exit::OK } else { exit::VOID };
     }
@@ -86,16 +87,18 @@ pub(crate) fn code(comparison: &Comparison) -> u8 {
     }
     // What no run has a figure for was not judged, and does not hold.
     let is_judged = |gate: &Gate| comparison.gates.iter().any(|judged| judged.gate == *gate);
-    let unjudged = gates.iter().any(|gate| !is_judged(gate)).then_some(Outcome::NoVerdict);
+    let unjudged = gates.iter().any(|gate| !is_judged(gate)).then_some(FigureOutcome::NoVerdict);
     code_of(comparison.gates.iter().map(|judged| judged.outcome).chain(unjudged))
 }
 
 /// What is known to be worse counts more than what is not known.
-fn code_of(outcomes: impl IntoIterator<Item = Outcome>) -> u8 {
+fn code_of(outcomes: impl IntoIterator<Item = FigureOutcome>) -> u8 {
     let code = |outcome| match outcome {
-        Outcome::Better | Outcome::Equivalent => exit::OK,
-        Outcome::Inconclusive | Outcome::NoVerdict | Outcome::Described => exit::VOID,
-        Outcome::Worse => exit::MISSED,
+        FigureOutcome::Better | FigureOutcome::Equivalent => exit::OK,
+        FigureOutcome::Inconclusive | FigureOutcome::NoVerdict | FigureOutcome::Described => {
+            exit::VOID
+        }
+        FigureOutcome::Worse => exit::MISSED,
     };
     let rank = |code: &u8| [exit::OK, exit::VOID, exit::MISSED].iter().position(|of| of == code);
     outcomes.into_iter().map(code).max_by_key(rank).unwrap_or(exit::VOID)
@@ -111,8 +114,8 @@ mod tests {
         Gate { metric: metric.to_owned(), limit: Limit::Below, change: 0.05 }
     }
 
-    fn judged(outcomes: &[Outcome]) -> Comparison {
-        let result = |(index, outcome): (usize, &Outcome)| GateResult {
+    fn judged(outcomes: &[FigureOutcome]) -> Comparison {
+        let result = |(index, outcome): (usize, &FigureOutcome)| GateResult {
             gate: gate(&index.to_string()),
             side: 1,
             level: 0,
@@ -123,7 +126,7 @@ mod tests {
         };
         let mut comparison = Comparison {
             gates: outcomes.iter().enumerate().map(result).collect(),
-            outcome: Outcome::Better,
+            outcome: FigureOutcome::Better,
             ..Comparison::default()
         };
         comparison.design.gates = comparison.gates.iter().map(|it| it.gate.clone()).collect();
@@ -132,7 +135,7 @@ mod tests {
 
     #[test]
     fn gates_decide_where_there_are_any() {
-        use Outcome::{Better, Equivalent, Inconclusive, NoVerdict, Worse};
+        use FigureOutcome::{Better, Equivalent, Inconclusive, NoVerdict, Worse};
         for (outcomes, expected) in [
             (&[Better, Equivalent][..], 0),
             (&[Better, Inconclusive], 5),
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_whole_decides_where_there_is_none() {
-        use Outcome::{Better, Equivalent, Inconclusive, NoVerdict, Worse};
+        use FigureOutcome::{Better, Equivalent, Inconclusive, NoVerdict, Worse};
         for (outcome, expected) in
             [(Better, 0), (Equivalent, 0), (Worse, 4), (Inconclusive, 5), (NoVerdict, 5)]
         {
@@ -192,7 +195,7 @@ mod tests {
         let ended = |state, verdict| Comparison {
             comparison: CompareFacts { state, ..CompareFacts::default() },
             verdict,
-            outcome: Outcome::Worse,
+            outcome: FigureOutcome::Worse,
             ..Comparison::default()
         };
         assert_eq!(code(&ended(CompareState::Interrupted, Verdict::Void)), 130);

@@ -8,7 +8,7 @@ use goodput_model::plain;
 
 use crate::clip::{clip, left, right};
 use crate::scale::Scale;
-use crate::svg::{Chart, Dot, Rule, Series, TONES};
+use crate::svg::{Chart, ChartSeries, Dot, Rule, TONES};
 
 /// Columns of the whole, of the labels at its left, and of the plot.
 const WIDTH: usize = 79;
@@ -48,7 +48,7 @@ impl TextPlot {
     }
 }
 
-fn mark(series: &Series) -> char {
+fn mark(series: &ChartSeries) -> char {
     MARKS[series.tone % TONES]
 }
 
@@ -93,7 +93,7 @@ pub fn draw(plot: &TextPlot) -> String {
         out.push_str("        nothing to draw\n");
         return out;
     };
-    let mut canvas = Canvas::new(x, y, plot.rows);
+    let mut canvas = CharGrid::new(x, y, plot.rows);
     canvas.fill(plot);
     canvas.write(&mut out);
     legend(&mut out, plot);
@@ -126,13 +126,13 @@ fn legend(out: &mut String, plot: &TextPlot) {
     flush(out, &line);
 }
 
-struct Canvas {
+struct CharGrid {
     x: Scale,
     y: Scale,
     cells: Vec<[Character; COLUMNS]>,
 }
 
-impl Canvas {
+impl CharGrid {
     fn new(x: Scale, y: Scale, rows: usize) -> Self {
         Self { x, y, cells: vec![[Character::default(); COLUMNS]; rows.clamp(2, 40)] }
     }
@@ -176,7 +176,7 @@ impl Canvas {
     }
 
     /// From each point to the next, by braille dots.
-    fn join(&mut self, series: &Series) {
+    fn join(&mut self, series: &ChartSeries) {
         let mut places: Vec<(usize, usize)> = series
             .dots
             .iter()

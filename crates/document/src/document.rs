@@ -472,19 +472,19 @@ pub struct Table {
     pub first: Vec<usize>,
     /// Into which tables it may be cut on a terminal: the first way in which all of them fit, or the
     /// last. Without a way it is shown as it is.
-    pub ways: Vec<Vec<Cut>>,
+    pub ways: Vec<Vec<TableCut>>,
 }
 
 /// Some columns of a table, and what stands above them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct TableCut {
     /// Above the part.
     pub above: String,
     /// Indices of its columns.
     pub places: Vec<usize>,
 }
 
-impl Cut {
+impl TableCut {
     /// These columns under this line.
     pub fn new(above: &str, places: &[usize]) -> Self {
         Self { above: above.to_owned(), places: places.to_vec() }
@@ -522,7 +522,7 @@ impl Table {
 
     /// The same with only these columns, in one piece.
     #[must_use]
-    pub fn cut(&self, cut: &Cut) -> Self {
+    pub fn cut(&self, cut: &TableCut) -> Self {
         let pick = |row: &Vec<Cell>| -> Vec<Cell> {
             cut.places.iter().filter_map(|place| row.get(*place).cloned()).collect()
         };
@@ -804,7 +804,7 @@ pub enum Fault {
 
 /// One test case. Its texts may be foreign.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct TestCase {
     /// What must hold.
     pub name: String,
     /// What was found.
@@ -813,7 +813,7 @@ pub struct Case {
     pub fault: Option<Fault>,
 }
 
-impl Case {
+impl TestCase {
     /// A case; without a fault it passed.
     pub fn new(name: impl Into<String>, text: impl Into<String>, fault: Option<Fault>) -> Self {
         Self { name: name.into(), text: text.into(), fault }
@@ -834,7 +834,7 @@ pub struct Suite {
     /// Names and values.
     pub properties: Vec<(&'static str, String)>,
     /// In order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
     /// The whole in a sentence.
     pub said: String,
 }
@@ -856,7 +856,7 @@ impl Suite {
     /// in a case of this name.
     pub fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
         let why: Vec<&str> = grave(caveats).collect();
-        self.cases.push(Case::new(name, format!("void: {}", why.join("; ")), None));
+        self.cases.push(TestCase::new(name, format!("void: {}", why.join("; ")), None));
         for case in &mut self.cases {
             case.fault = Some(Fault::Error("void"));
         }

@@ -1,5 +1,5 @@
 //! Charts as SVG: in a page, where the style sheet gives them their colors, or as files of their
-//! own. Series differ by mark and dash as well as by color, and every chart says in words what it
+//! own. ChartSeries differ by mark and dash as well as by color, and every chart says in words what it
 //! shows.
 
 mod draw;
@@ -14,7 +14,7 @@ pub use draw::{inline, standalone};
 pub use frame::{Key, key};
 pub use stack::{Stack, inline_stack, standalone_stack};
 
-/// Series are told apart by these, in the order of their use.
+/// ChartSeries are told apart by these, in the order of their use.
 pub const TONES: usize = 8;
 
 /// What stands along an axis.
@@ -101,7 +101,7 @@ impl Dot {
 
 /// What belongs together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct ChartSeries {
     /// What the legend calls it.
     pub name: String,
     /// How it is drawn.
@@ -112,7 +112,7 @@ pub struct Series {
     pub dots: Vec<Dot>,
 }
 
-impl Series {
+impl ChartSeries {
     /// A series of these points.
     pub fn new(name: impl Into<String>, shape: Shape, tone: usize, dots: Vec<Dot>) -> Self {
         Self { name: name.into(), shape, tone, dots }
@@ -144,7 +144,7 @@ pub struct Chart {
     /// The vertical axis.
     pub y: Axis,
     /// What is drawn.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
     /// What it is compared with.
     pub rules: Vec<Rule>,
 }
@@ -170,7 +170,7 @@ impl Chart {
 
     /// With these series.
     #[must_use]
-    pub fn series(self, series: impl IntoIterator<Item = Series>) -> Self {
+    pub fn series(self, series: impl IntoIterator<Item = ChartSeries>) -> Self {
         Self { series: series.into_iter().collect(), ..self }
     }
 

@@ -9,7 +9,8 @@ use goodput_stats::RunState;
 use serde_json::{Map, Value, json};
 
 use crate::converted::{
-    Limits, LoadWords, RateWord, Run, Times, View, counts, input_tokens, output_tokens,
+    ConvertedRun, LoadWords, RateWord, RequestLimits, RequestTimes, View, counts, input_tokens,
+    output_tokens,
 };
 use crate::error::ExchangeError;
 use crate::instant;
@@ -25,10 +26,10 @@ const PERCENTILES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.
 /// The file. `records` must give complete records. What comes back is worth a note.
 pub fn aiperf(
     out: &mut dyn Write,
-    run: &Run<'_>,
+    run: &ConvertedRun<'_>,
     records: impl Iterator<Item = RequestRecord>,
 ) -> Result<Vec<String>, ExchangeError> {
-    let mut tally = Tally { limits: run.limits(), ..Tally::default() };
+    let mut tally = AiperfTally { limits: run.limits(), ..AiperfTally::default() };
     records.filter(counts).for_each(|record| tally.add(&record, run));
     tally.sort();
     let mut object = Object::new(out)?;
@@ -45,8 +46,8 @@ pub fn aiperf(
 
 /// Everything that one pass adds up; times in milliseconds.
 #[derive(Debug, Default)]
-struct Tally {
-    limits: Option<Limits>,
+struct AiperfTally {
+    limits: Option<RequestLimits>,
     ok: u64,
     good: u64,
     first: Option<Nanos>,
@@ -64,15 +65,15 @@ struct Tally {
     output: Values,
 }
 
-impl Tally {
-    fn add(&mut self, record: &RequestRecord, run: &Run<'_>) {
+impl AiperfTally {
+    fn add(&mut self, record: &RequestRecord, run: &ConvertedRun<'_>) {
         if let Some(failure) = &record.exchange.failure {
             let first = || (0, record.exchange.status, failure.message.clone());
             self.errors.entry(failure.class.to_string()).or_insert_with(first).0 += 1;
             return;
         }
         // The time that rates divide by excludes failures, however slow.
-        let times = Times::of(record, View::Aiperf, run);
+        let times = RequestTimes::of(record, View::Aiperf, run);
         self.first = Some(self.first.map_or(times.start, |first| first.min(times.start)));
         self.last = self.last.max(times.start + times.latency);
         self.ok += 1;
@@ -210,7 +211,7 @@ fn distribution(sample: &dyn Ranked, unit: &str) -> Value {
 }
 
 /// What was asked, and how it ended.
-fn head(run: &Run<'_>, tally: &Tally) -> Fields {
+fn head(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Fields {
     let facts = &run.summary.run;
     let mut fields = Fields::default();
     fields.put("schema_version", SCHEMA);
@@ -238,7 +239,7 @@ fn head(run: &Run<'_>, tally: &Tally) -> Fields {
 }
 
 /// The settings that would have asked for about this. Only what its reader takes is said.
-fn input_config(run: &Run<'_>, tally: &Tally) -> Value {
+fn input_config(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
     let target = &run.plan.target;
     let kind = match target.api {
         Api::Chat => "chat",
@@ -285,7 +286,7 @@ fn mean(lengths: &Values) -> u64 {
     lengths.mean().map_or(1, |mean| mean.round().max(1.0) as u64)
 }
 
-fn phases(run: &Run<'_>, tally: &Tally) -> Value {
+fn phases(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
     let LoadWords { rate, cap } = run.load();
     let requests = (tally.ok + tally.failed()).max(1);
     let arrivals = match &run.plan.load.mode {

@@ -9,7 +9,7 @@ use goodput_stats::{RunState, Summary};
 
 /// The run that is written in another shape.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct ConvertedRun<'a> {
     /// What was asked.
     pub plan: &'a Plan,
     /// What came of it.
@@ -26,7 +26,7 @@ pub(crate) enum View {
 
 /// The times of one request by another tool's definitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Times {
+pub(crate) struct RequestTimes {
     /// When the tool's clock started.
     pub(crate) start: Nanos,
     /// To the first event that it counts as a token; none where the answer was not streamed, or
@@ -38,9 +38,9 @@ pub(crate) struct Times {
     role: Option<Nanos>,
 }
 
-impl Times {
+impl RequestTimes {
     /// Opening a connection is inside the time of all of them.
-    pub(crate) fn of(record: &RequestRecord, view: View, run: &Run<'_>) -> Self {
+    pub(crate) fn of(record: &RequestRecord, view: View, run: &ConvertedRun<'_>) -> Self {
         let stamps = &record.exchange.stamps;
         let start = stamps.dispatched;
         let is_chat = run.plan.target.api == Api::Chat;
@@ -96,15 +96,15 @@ pub(crate) fn counts(record: &RequestRecord) -> bool {
     record.phase == Phase::Measured
 }
 
-/// Limits on single requests in milliseconds, as other tools know them.
+/// RequestLimits on single requests in milliseconds, as other tools know them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Limits {
+pub(crate) struct RequestLimits {
     pub(crate) ttft: Option<f64>,
     pub(crate) tpot: Option<f64>,
     pub(crate) e2e: Option<f64>,
 }
 
-impl Limits {
+impl RequestLimits {
     /// Of an SLO; none where its terms about requests say more than these tools can.
     pub(crate) fn of(slo: &Slo) -> Option<Self> {
         let is_of_each = |term: &&SloTerm| term.is_of_each_request();
@@ -148,7 +148,7 @@ pub(crate) enum RateWord {
     Trace,
 }
 
-impl Run<'_> {
+impl ConvertedRun<'_> {
     /// The load. A closed loop is everything at once, held to the number of users.
     pub(crate) fn load(&self) -> LoadWords {
         let mode = &self.plan.load.mode;
@@ -166,9 +166,9 @@ impl Run<'_> {
         LoadWords { rate, cap }
     }
 
-    /// Limits that another tool could have been given.
-    pub(crate) fn limits(&self) -> Option<Limits> {
-        self.plan.measure.slo.as_ref().and_then(Limits::of)
+    /// RequestLimits that another tool could have been given.
+    pub(crate) fn limits(&self) -> Option<RequestLimits> {
+        self.plan.measure.slo.as_ref().and_then(RequestLimits::of)
     }
 
     /// What speaks against every figure of the run, whatever its shape.

@@ -8,7 +8,7 @@ use goodput_stats::{Each, Summary};
 
 use crate::aiperf::aiperf;
 use crate::chunks::chunks_parquet;
-use crate::converted::Run;
+use crate::converted::ConvertedRun;
 use crate::error::ExchangeError;
 use crate::requests::{RequestRow, requests_csv, requests_parquet};
 use crate::server::server_parquet;
@@ -69,7 +69,7 @@ impl ParquetTable {
 
 /// A run whose records can be written in another shape.
 pub struct RunExport<'a> {
-    run: Run<'a>,
+    run: ConvertedRun<'a>,
     folder: &'a RunFolder,
     each: Each,
 }
@@ -79,7 +79,7 @@ impl<'a> RunExport<'a> {
     pub fn new(plan: &'a Plan, summary: &'a Summary, folder: &'a RunFolder) -> Self {
         let samples: Vec<_> = folder.samples().collect();
         let each = Each::new(plan, summary, &samples, folder.judgements());
-        Self { run: Run { plan, summary }, folder, each }
+        Self { run: ConvertedRun { plan, summary }, folder, each }
     }
 
     /// Writes one file; with every request where `detailed` and the shape knows both forms. What its reader

@@ -3,7 +3,9 @@
 
 use goodput_model::{Nanos, RequestRecord};
 
-use crate::converted::{Limits, Run, Times, View, counts, input_tokens, output_tokens};
+use crate::converted::{
+    ConvertedRun, RequestLimits, RequestTimes, View, counts, input_tokens, output_tokens,
+};
 use crate::error::ExchangeError;
 use crate::json::{Fields, Object};
 use crate::numbers::{Gaps, Ranked, Values};
@@ -13,7 +15,7 @@ const MOST_SECONDS: usize = 10_000_000;
 
 /// The figures of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct RunTotals {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) input: u64,
@@ -35,21 +37,21 @@ pub(crate) struct Totals {
 
 /// When the run began, for each of the figures that need it.
 #[derive(Debug, Default)]
-struct Extremes {
+struct RunStarts {
     due: Option<Nanos>,
     end: Nanos,
     /// First start of a completed request.
     start: Option<Nanos>,
 }
 
-impl Totals {
+impl RunTotals {
     /// `records` is called twice and must give the same records each time.
     pub(crate) fn of<I: Iterator<Item = RequestRecord>>(
-        run: &Run<'_>,
+        run: &ConvertedRun<'_>,
         view: View,
         records: &impl Fn() -> I,
     ) -> Self {
-        let extremes = Extremes::of(records().filter(counts));
+        let extremes = RunStarts::of(records().filter(counts));
         let limits = run.limits();
         let mut totals = Self { good: limits.map(|_| 0), ..Self::default() };
         totals.duration_s = (extremes.end - extremes.due.unwrap_or_default()).as_secs();
@@ -59,7 +61,7 @@ impl Totals {
                 totals.failed += 1;
                 continue;
             }
-            let times = Times::of(&record, view, run);
+            let times = RequestTimes::of(&record, view, run);
             totals.add(&record, times, limits);
             peaks.add(&record, times);
         }
@@ -70,7 +72,7 @@ impl Totals {
         totals
     }
 
-    fn add(&mut self, record: &RequestRecord, times: Times, limits: Option<Limits>) {
+    fn add(&mut self, record: &RequestRecord, times: RequestTimes, limits: Option<RequestLimits>) {
         let output = output_tokens(record);
         self.completed += 1;
         self.input += u64::from(input_tokens(record));
@@ -104,7 +106,7 @@ impl Totals {
     }
 }
 
-impl Extremes {
+impl RunStarts {
     fn of(records: impl Iterator<Item = RequestRecord>) -> Self {
         let mut found = Self::default();
         let least = |old: Option<Nanos>, new: Nanos| Some(old.map_or(new, |old| old.min(new)));
@@ -129,7 +131,7 @@ struct Peaks {
 }
 
 impl Peaks {
-    fn add(&mut self, record: &RequestRecord, times: Times) {
+    fn add(&mut self, record: &RequestRecord, times: RequestTimes) {
         let Some(first) = times.ttft.map(|ttft| times.start + ttft) else {
             self.span(times);
             return;
@@ -149,7 +151,7 @@ impl Peaks {
         }
     }
 
-    fn span(&mut self, times: Times) {
+    fn span(&mut self, times: RequestTimes) {
         let end = times.start + times.latency;
         let ends = second(times.start - self.start).zip(second(end - self.start));
         if let Some((from, to)) = ends {
@@ -192,12 +194,12 @@ pub(crate) fn metric(fields: &mut Fields, name: &str, sample: &impl Ranked, perc
 /// The lists that both write, one place for each request, in the order of the log.
 pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     object: &mut Object<'_>,
-    run: &Run<'_>,
+    run: &ConvertedRun<'_>,
     view: View,
     records: &impl Fn() -> I,
 ) -> Result<(), ExchangeError> {
     let all = || records().filter(counts);
-    let times = |record: &RequestRecord| Times::of(record, view, run);
+    let times = |record: &RequestRecord| RequestTimes::of(record, view, run);
     let output = |record: &RequestRecord| if record.is_ok() { output_tokens(record) } else { 0 };
     object.list("input_lens", all().map(|record| input_tokens(&record)))?;
     object.list("output_lens", all().map(|record| output(&record)))?;

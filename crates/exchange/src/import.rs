@@ -17,7 +17,7 @@ use goodput_model::{Reported, SourceTool, excerpt};
 use serde_json::value::RawValue;
 
 pub use fields::FieldError;
-use fields::Fields;
+use fields::ImportFields;
 
 /// Larger files are refused: nothing that is understood here is that long.
 const MAX_BYTES: u64 = 2 << 30;
@@ -117,7 +117,7 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         place: place.to_owned(),
         found,
     };
-    let Ok(fields) = Fields::of(raw, "") else {
+    let Ok(fields) = ImportFields::of(raw, "") else {
         return Err(unknown(format!("none: it begins with {}", excerpt(raw.get()))));
     };
     let Some(tool) = recognise(&fields) else {
@@ -153,7 +153,7 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
 }
 
 /// Who wrote it, by the fields that only they write.
-fn recognise(fields: &Fields<'_>) -> Option<SourceTool> {
+fn recognise(fields: &ImportFields<'_>) -> Option<SourceTool> {
     let has = |names: &[&str]| names.iter().all(|name| fields.has(name));
     if has(&["benchmarks"]) && (has(&["metadata"]) || has(&["args"]) || has(&["config"])) {
         return Some(SourceTool::Guidellm);

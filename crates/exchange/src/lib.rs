@@ -30,7 +30,7 @@ mod tests;
 
 pub use aiperf::aiperf;
 pub use chunks::chunks_parquet;
-pub use converted::Run;
+pub use converted::ConvertedRun;
 pub use error::ExchangeError;
 pub use export::{FileShape, ParquetTable, RunExport};
 pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};

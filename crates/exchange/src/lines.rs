@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use crate::error::ExchangeError;
-use crate::table::{Cell, Column};
+use crate::table::{RowCell, RowColumn};
 
 /// What a spreadsheet takes for the beginning of a formula.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
@@ -37,13 +37,13 @@ impl From<Option<bool>> for Field {
 }
 
 impl Field {
-    fn cell(&self) -> Cell<'_> {
+    fn cell(&self) -> RowCell<'_> {
         match self {
-            Self::Text(text) => Cell::Text(text),
-            Self::Number(number) => Cell::number(Some(*number)),
-            Self::Whole(number) => Cell::Whole(*number),
-            Self::Flag(flag) => Cell::Flag(*flag),
-            Self::Empty => Cell::Empty,
+            Self::Text(text) => RowCell::Text(text),
+            Self::Number(number) => RowCell::number(Some(*number)),
+            Self::Whole(number) => RowCell::Whole(*number),
+            Self::Flag(flag) => RowCell::Flag(*flag),
+            Self::Empty => RowCell::Empty,
         }
     }
 }
@@ -65,7 +65,7 @@ pub fn csv(
 /// A table by its columns.
 pub(crate) fn write<R>(
     out: &mut dyn Write,
-    columns: &[Column<R>],
+    columns: &[RowColumn<R>],
     rows: impl Iterator<Item = R>,
 ) -> Result<(), ExchangeError> {
     let mut writer = csv::Writer::from_writer(out);
@@ -89,13 +89,13 @@ fn visible(text: &str) -> String {
     shown
 }
 
-fn written(cell: Cell<'_>) -> String {
+fn written(cell: RowCell<'_>) -> String {
     match cell {
-        Cell::Text(text) if text.starts_with(FORMULA) => format!("'{}", visible(text)),
-        Cell::Text(text) => visible(text),
-        Cell::Whole(number) => number.to_string(),
-        Cell::Number(number) => number.to_string(),
-        Cell::Flag(flag) => flag.to_string(),
-        Cell::Empty => String::new(),
+        RowCell::Text(text) if text.starts_with(FORMULA) => format!("'{}", visible(text)),
+        RowCell::Text(text) => visible(text),
+        RowCell::Whole(number) => number.to_string(),
+        RowCell::Number(number) => number.to_string(),
+        RowCell::Flag(flag) => flag.to_string(),
+        RowCell::Empty => String::new(),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use goodput_campaign::sweep::{Bounded, PointSummary, Spread, Standing, SweepSummary, Sweeps};
+use goodput_campaign::sweep::{
+    Bounded, PointSpread, PointStanding, PointSummary, SweepSummary, Sweeps,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -139,7 +141,7 @@ fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
 }
 
 /// Mean, median with its interval, 90th percentile, 99th with its interval.
-fn spread(metric: Spread) -> Vec<Field> {
+fn spread(metric: PointSpread) -> Vec<Field> {
     let p90: Field = metric.p90.map(|figure| figure.value).into();
     let mut fields = vec![metric.mean.into()];
     fields.extend(bounded(metric.p50));
@@ -157,11 +159,11 @@ fn bounded(figure: Option<Bounded>) -> [Field; 3] {
 }
 
 /// Whether it keeps the SLO, and why not.
-fn standing(standing: &Standing) -> (&'static str, Field) {
+fn standing(standing: &PointStanding) -> (&'static str, Field) {
     match standing {
-        Standing::Met => ("met", Field::Empty),
-        Standing::Missed(why) => ("missed", word(why)),
-        Standing::Unclear(why) => ("unclear", word(why)),
+        PointStanding::Met => ("met", Field::Empty),
+        PointStanding::Missed(why) => ("missed", word(why)),
+        PointStanding::Unclear(why) => ("unclear", word(why)),
     }
 }
 

@@ -13,7 +13,7 @@ use parquet::file::writer::{
 use parquet::schema::types::{Type, TypePtr};
 
 use crate::error::ExchangeError;
-use crate::table::{Cell, Column, Kind};
+use crate::table::{ColumnType, RowCell, RowColumn};
 
 /// Rows of a row group: what is held in memory, and what a reader may skip.
 const GROUP: usize = 100_000;
@@ -21,7 +21,7 @@ const GROUP: usize = 100_000;
 /// A table by its columns, with facts about the run in the file's own metadata.
 pub(crate) fn write<R>(
     out: &mut (dyn Write + Send),
-    columns: &[Column<R>],
+    columns: &[RowColumn<R>],
     facts: &[(&str, String)],
     rows: impl Iterator<Item = R>,
 ) -> Result<(), ExchangeError> {
@@ -52,13 +52,13 @@ pub(crate) fn write<R>(
     Ok(())
 }
 
-fn schema<R>(columns: &[Column<R>]) -> Result<TypePtr, ExchangeError> {
-    let field = |column: &Column<R>| {
+fn schema<R>(columns: &[RowColumn<R>]) -> Result<TypePtr, ExchangeError> {
+    let field = |column: &RowColumn<R>| {
         let (physical, logical) = match column.kind {
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Whole => (Physical::INT64, Some(LogicalType::integer(64, true))),
-            Kind::Number => (Physical::DOUBLE, None),
-            Kind::Flag => (Physical::BOOLEAN, None),
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Whole => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            ColumnType::Number => (Physical::DOUBLE, None),
+            ColumnType::Flag => (Physical::BOOLEAN, None),
         };
         let builder = Type::primitive_type_builder(column.name, physical)
             .with_repetition(Repetition::OPTIONAL)
@@ -86,12 +86,12 @@ fn flush<W: Write + Send>(
 
 /// The values of a column in one row group.
 struct Buffer {
-    values: Values,
+    values: RowValues,
     /// 1 where a row has a value, 0 where it has none.
     levels: Vec<i16>,
 }
 
-enum Values {
+enum RowValues {
     Text(Vec<ByteArray>),
     Whole(Vec<i64>),
     Number(Vec<f64>),
@@ -99,32 +99,32 @@ enum Values {
 }
 
 impl Buffer {
-    fn of(kind: Kind) -> Self {
+    fn of(kind: ColumnType) -> Self {
         let values = match kind {
-            Kind::Text => Values::Text(Vec::new()),
-            Kind::Whole => Values::Whole(Vec::new()),
-            Kind::Number => Values::Number(Vec::new()),
-            Kind::Flag => Values::Flag(Vec::new()),
+            ColumnType::Text => RowValues::Text(Vec::new()),
+            ColumnType::Whole => RowValues::Whole(Vec::new()),
+            ColumnType::Number => RowValues::Number(Vec::new()),
+            ColumnType::Flag => RowValues::Flag(Vec::new()),
         };
         Self { values, levels: Vec::new() }
     }
 
     /// A value of another type than the column's is none: the columns' tests say that there is none.
-    fn push(&mut self, cell: Cell<'_>) {
+    fn push(&mut self, cell: RowCell<'_>) {
         let is_there = match (&mut self.values, cell) {
-            (Values::Text(all), Cell::Text(text)) => {
+            (RowValues::Text(all), RowCell::Text(text)) => {
                 all.push(ByteArray::from(text));
                 true
             }
-            (Values::Whole(all), Cell::Whole(number)) => {
+            (RowValues::Whole(all), RowCell::Whole(number)) => {
                 all.push(i64::try_from(number).unwrap_or(i64::MAX));
                 true
             }
-            (Values::Number(all), Cell::Number(number)) => {
+            (RowValues::Number(all), RowCell::Number(number)) => {
                 all.push(number);
                 true
             }
-            (Values::Flag(all), Cell::Flag(flag)) => {
+            (RowValues::Flag(all), RowCell::Flag(flag)) => {
                 all.push(flag);
                 true
             }
@@ -136,19 +136,19 @@ impl Buffer {
     fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ExchangeError> {
         let levels = Some(self.levels.as_slice());
         match &mut self.values {
-            Values::Text(all) => {
+            RowValues::Text(all) => {
                 column.typed::<ByteArrayType>().write_batch(all, levels, None)?;
                 all.clear();
             }
-            Values::Whole(all) => {
+            RowValues::Whole(all) => {
                 column.typed::<Int64Type>().write_batch(all, levels, None)?;
                 all.clear();
             }
-            Values::Number(all) => {
+            RowValues::Number(all) => {
                 column.typed::<DoubleType>().write_batch(all, levels, None)?;
                 all.clear();
             }
-            Values::Flag(all) => {
+            RowValues::Flag(all) => {
                 column.typed::<BoolType>().write_batch(all, levels, None)?;
                 all.clear();
             }

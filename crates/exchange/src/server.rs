@@ -4,10 +4,10 @@ use std::io::Write;
 
 use goodput_model::{Buckets, GpuSample, HealthSample, Nanos, Scrape, SignalValue, SystemFacts};
 
-use crate::converted::Run;
+use crate::converted::ConvertedRun;
 use crate::error::ExchangeError;
 use crate::rows;
-use crate::table::{Cell, Column, Kind};
+use crate::table::{ColumnType, RowCell, RowColumn};
 
 /// One figure at one instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,27 +22,27 @@ pub(crate) struct Reading {
 
 macro_rules! column {
     ($name:ident: $kind:ident, $about:literal, $get:expr) => {
-        Column { name: stringify!($name), kind: Kind::$kind, about: $about, get: $get }
+        RowColumn { name: stringify!($name), kind: ColumnType::$kind, about: $about, get: $get }
     };
 }
 
 /// The columns.
 #[rustfmt::skip]
-pub(crate) static COLUMNS: [Column<Reading>; 6] = [
-    column!(at_s: Number, "time in seconds since the start of the run", |row| Cell::Number(row.at.as_secs())),
-    column!(source: Text, "`server` or `gpu`", |row| Cell::Text(row.source)),
-    column!(endpoint: Text, "URL of the metrics page, or number and name of the GPU", |row| Cell::Text(&row.endpoint)),
+pub(crate) static COLUMNS: [RowColumn<Reading>; 6] = [
+    column!(at_s: Number, "time in seconds since the start of the run", |row| RowCell::Number(row.at.as_secs())),
+    column!(source: Text, "`server` or `gpu`", |row| RowCell::Text(row.source)),
+    column!(endpoint: Text, "URL of the metrics page, or number and name of the GPU", |row| RowCell::Text(&row.endpoint)),
     column!(signal: Text, "name of the figure (docs/server.md); `_sum`, `_count` and `_bucket` of \
-                           distributions; `scrape_failed` is 1 where the page did not answer", |row| Cell::Text(&row.signal)),
+                           distributions; `scrape_failed` is 1 where the page did not answer", |row| RowCell::Text(&row.signal)),
     column!(le: Number, "upper bound of a bucket; empty for the last bucket, which has no bound, \
-                         and for all other figures", |row| Cell::number(row.le)),
-    column!(value: Number, "the value; totals and distributions count from the first scrape", |row| Cell::Number(row.value)),
+                         and for all other figures", |row| RowCell::number(row.le)),
+    column!(value: Number, "the value; totals and distributions count from the first scrape", |row| RowCell::Number(row.value)),
 ];
 
 /// As Parquet.
 pub fn server_parquet(
     out: &mut (dyn Write + Send),
-    run: &Run<'_>,
+    run: &ConvertedRun<'_>,
     samples: impl Iterator<Item = HealthSample>,
 ) -> Result<(), ExchangeError> {
     let system = &run.summary.run.system;

@@ -5,9 +5,9 @@ use std::io::Write;
 use goodput_model::{Api, RequestRecord};
 use serde_json::Value;
 
-use crate::converted::{RateWord, Run, View};
+use crate::converted::{ConvertedRun, RateWord, View};
 use crate::error::ExchangeError;
-use crate::flat::{self, Totals};
+use crate::flat::{self, RunTotals};
 use crate::json::{Fields, Object};
 use crate::numbers::Ranked;
 
@@ -18,11 +18,11 @@ const PERCENTILES: [f64; 3] = [90.0, 95.0, 99.0];
 /// times and must give the same records, complete, each time. What comes back is worth a note.
 pub fn sglang<I: Iterator<Item = RequestRecord>>(
     out: &mut dyn Write,
-    run: &Run<'_>,
+    run: &ConvertedRun<'_>,
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = Totals::of(run, View::Sglang, records);
+    let totals = RunTotals::of(run, View::Sglang, records);
     let mut object = Object::new(out)?;
     head(&mut object, run)?;
     object.fields(&results(run, &totals))?;
@@ -40,7 +40,7 @@ pub fn sglang<I: Iterator<Item = RequestRecord>>(
 }
 
 /// What was asked.
-fn head(object: &mut Object<'_>, run: &Run<'_>) -> Result<(), ExchangeError> {
+fn head(object: &mut Object<'_>, run: &ConvertedRun<'_>) -> Result<(), ExchangeError> {
     let facts = &run.summary.run;
     let mut fields = Fields::default();
     fields.put("tag", format!("goodput {}", facts.version));
@@ -70,7 +70,7 @@ fn head(object: &mut Object<'_>, run: &Run<'_>) -> Result<(), ExchangeError> {
 }
 
 /// What is known about the server, under the names of its own settings where they are the same.
-fn server_info(run: &Run<'_>) -> Value {
+fn server_info(run: &ConvertedRun<'_>) -> Value {
     let facts = &run.summary.run;
     let model = ("served_model_name".to_owned(), Value::from(facts.model.as_str()));
     let known = facts.system.found.iter().chain(&facts.system.said);
@@ -80,7 +80,7 @@ fn server_info(run: &Run<'_>) -> Value {
 }
 
 /// What came of it.
-fn results(run: &Run<'_>, totals: &Totals) -> Fields {
+fn results(run: &ConvertedRun<'_>, totals: &RunTotals) -> Fields {
     let rate = |amount: u64| totals.per_second(amount as f64);
     let recounted = run.summary.recount.as_ref().map(|recount| recount.output_tokens);
     let mut fields = Fields::default();

@@ -2,7 +2,7 @@
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnType {
     /// UTF-8.
     Text,
     /// A whole number.
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
 
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cell<'a> {
+pub(crate) enum RowCell<'a> {
     /// Text; it may come from a server or a file.
     Text(&'a str),
     /// A whole number.
@@ -29,16 +29,16 @@ pub(crate) enum Cell<'a> {
 }
 
 /// One column of a table whose rows are `R`.
-pub(crate) struct Column<R> {
+pub(crate) struct RowColumn<R> {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnType,
     /// What it means, for the documentation.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the documentation to it"))]
     pub(crate) about: &'static str,
-    pub(crate) get: fn(&R) -> Cell<'_>,
+    pub(crate) get: fn(&R) -> RowCell<'_>,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> RowCell<'a> {
     pub(crate) fn text(text: Option<&'a str>) -> Self {
         text.map_or(Self::Empty, Self::Text)
     }

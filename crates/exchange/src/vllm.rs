@@ -5,9 +5,9 @@ use std::io::Write;
 use goodput_model::{Api, ArrivalProcess, Mode, RequestRecord};
 use serde_json::Value;
 
-use crate::converted::{RateWord, Run, View};
+use crate::converted::{ConvertedRun, RateWord, View};
 use crate::error::ExchangeError;
-use crate::flat::{self, Totals};
+use crate::flat::{self, RunTotals};
 use crate::instant;
 use crate::json::{Fields, Object};
 
@@ -15,11 +15,11 @@ use crate::json::{Fields, Object};
 /// times and must give the same records, complete, each time. What comes back is worth a note.
 pub fn vllm<I: Iterator<Item = RequestRecord>>(
     out: &mut dyn Write,
-    run: &Run<'_>,
+    run: &ConvertedRun<'_>,
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = Totals::of(run, View::Vllm, records);
+    let totals = RunTotals::of(run, View::Vllm, records);
     let mut fields = head(run, &totals);
     results(&mut fields, run, &totals);
     let mut object = Object::new(out)?;
@@ -36,7 +36,7 @@ pub fn vllm<I: Iterator<Item = RequestRecord>>(
 }
 
 /// What was asked.
-fn head(run: &Run<'_>, totals: &Totals) -> Fields {
+fn head(run: &ConvertedRun<'_>, totals: &RunTotals) -> Fields {
     let facts = &run.summary.run;
     let mut fields = Fields::default();
     // The date is that of the file, which is written when the last answer is there.
@@ -82,7 +82,7 @@ fn burstiness(mode: &Mode) -> Value {
 }
 
 /// What came of it.
-fn results(fields: &mut Fields, run: &Run<'_>, totals: &Totals) {
+fn results(fields: &mut Fields, run: &ConvertedRun<'_>, totals: &RunTotals) {
     let rate = |amount: u64| totals.per_second(amount as f64);
     fields.put("duration", totals.duration_s);
     fields.put("completed", totals.completed);

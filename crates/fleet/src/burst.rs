@@ -76,12 +76,12 @@ fn difference(a: Nanos, b: Nanos) -> i64 {
 
 /// An offset, and when it was measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredOffset {
     pub(crate) clock: ClockOffset,
     pub(crate) at: Nanos,
 }
 
-impl Measured {
+impl MeasuredOffset {
     /// The better of two at an instant: old ones are worth less, as clocks drift.
     pub(crate) fn or_better(self, old: Option<Self>, now: Nanos) -> Self {
         let error = |of: &Self| of.clock.error_ns.saturating_add((now - of.at).0 / DRIFT_PER_NANO);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_old_measurement_holds_until_drift_could_have_spoilt_it() {
-        let measured = |error_ns, at| Measured {
+        let measured = |error_ns, at| MeasuredOffset {
             clock: ClockOffset { error_ns, ..ClockOffset::default() },
             at: Nanos(at),
         };

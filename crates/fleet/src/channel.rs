@@ -34,7 +34,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::frame::{FrameError, LARGEST_PLAIN, hear, say};
-use crate::message::{Answer, Bytes32, Greeting, Hello, short};
+use crate::message::{Bytes32, Greeting, Hello, HelloAnswer, short};
 use crate::{PROTOCOL, Refusal, Token};
 
 /// Letters of a version that are shown.
@@ -56,7 +56,7 @@ pub(crate) struct Channel<S> {
 
 /// Why two did not come together.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
+pub(crate) enum ChannelFailure {
     #[error("{0}")]
     Refused(Refusal),
     #[error("the process at that address has another token")]
@@ -65,7 +65,7 @@ pub(crate) enum Failed {
     Frame(#[from] FrameError),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for ChannelFailure {
     fn from(error: io::Error) -> Self {
         Self::Frame(error.into())
     }
@@ -172,35 +172,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         token: &Token,
         version: &str,
         hello: &Hello,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ChannelFailure> {
         let stream = &mut self.stream;
         let greeting = Greeting { goodput_fleet: PROTOCOL, version: version.to_owned() };
         say(stream, &greeting).await?;
-        say(stream, &Answer::Proof(token.prove(&self.member))).await?;
+        say(stream, &HelloAnswer::Proof(token.prove(&self.member))).await?;
         match hear(stream, LARGEST_PLAIN).await? {
-            Answer::Proof(proof) if token.has_proved(&self.leader, &proof) => {}
-            Answer::Proof(_) => return Err(Failed::Impostor),
-            Answer::Refused(refusal) => return Err(Failed::Refused(shown(refusal))),
+            HelloAnswer::Proof(proof) if token.has_proved(&self.leader, &proof) => {}
+            HelloAnswer::Proof(_) => return Err(ChannelFailure::Impostor),
+            HelloAnswer::Refused(refusal) => return Err(ChannelFailure::Refused(shown(refusal))),
         }
         Ok(say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?)
     }
 
     /// The side of rank 0, which runs this version: who has come.
-    pub(crate) async fn admit(&mut self, token: &Token, version: &str) -> Result<Hello, Failed> {
+    pub(crate) async fn admit(
+        &mut self,
+        token: &Token,
+        version: &str,
+    ) -> Result<Hello, ChannelFailure> {
         let stream = &mut self.stream;
         let greeting: Greeting = hear(stream, LARGEST_PLAIN).await?;
         if greeting.goodput_fleet != PROTOCOL || greeting.version != version {
             let (leader, member) = (version.to_owned(), short(&greeting.version, VERSION));
             return refuse(stream, Refusal::Version { protocol: PROTOCOL, leader, member }).await;
         }
-        let Answer::Proof(proof) = hear(stream, LARGEST_PLAIN).await? else {
+        let HelloAnswer::Proof(proof) = hear(stream, LARGEST_PLAIN).await? else {
             return Err(FrameError::Garbage.into());
         };
         // The member first: who has no token gets nothing that could be tried against a list of words.
         if !token.has_proved(&self.member, &proof) {
             return refuse(stream, Refusal::Token).await;
         }
-        say(stream, &Answer::Proof(token.prove(&self.leader))).await?;
+        say(stream, &HelloAnswer::Proof(token.prove(&self.leader))).await?;
         let hello: Hello = hear(stream, LARGEST_PLAIN).await?;
         Ok(Hello { host: short(&hello.host, HOST), ..hello })
     }
@@ -218,9 +222,12 @@ fn shown(refusal: Refusal) -> Refusal {
     }
 }
 
-async fn refuse<T>(stream: &mut (impl AsyncWrite + Unpin), why: Refusal) -> Result<T, Failed> {
-    say(stream, &Answer::Refused(why.clone())).await?;
-    Err(Failed::Refused(why))
+async fn refuse<T>(
+    stream: &mut (impl AsyncWrite + Unpin),
+    why: Refusal,
+) -> Result<T, ChannelFailure> {
+    say(stream, &HelloAnswer::Refused(why.clone())).await?;
+    Err(ChannelFailure::Refused(why))
 }
 
 #[cfg(test)]
@@ -246,7 +253,7 @@ mod tests {
         (member.unwrap(), leader.unwrap())
     }
 
-    type Outcome = (Result<(), Failed>, Result<Hello, Failed>);
+    type Outcome = (Result<(), ChannelFailure>, Result<Hello, ChannelFailure>);
 
     fn meet(member: &str, leader: &str, version: &str) -> Outcome {
         let (ours, theirs) = (Token::new(member).unwrap(), Token::new(leader).unwrap());
@@ -267,14 +274,14 @@ mod tests {
     #[test]
     fn another_token_is_refused_at_both_ends() {
         let (member, leader) = meet("0123456789abcdef", "0123456789abcdeg", "1.0.0");
-        assert!(matches!(member, Err(Failed::Refused(Refusal::Token))));
-        assert!(matches!(leader, Err(Failed::Refused(Refusal::Token))));
+        assert!(matches!(member, Err(ChannelFailure::Refused(Refusal::Token))));
+        assert!(matches!(leader, Err(ChannelFailure::Refused(Refusal::Token))));
     }
 
     #[test]
     fn another_version_is_refused_and_both_are_named() {
         let (member, _) = meet("0123456789abcdef", "0123456789abcdef", "1.0.1");
-        let Err(Failed::Refused(refusal)) = member else { panic!("{member:?}") };
+        let Err(ChannelFailure::Refused(refusal)) = member else { panic!("{member:?}") };
         assert_eq!(
             refusal.to_string(),
             "rank 0 runs goodput 1.0.0 (protocol 2), this is goodput 1.0.1 (protocol 2)"
@@ -297,7 +304,7 @@ mod tests {
             let (mut member, mut rogue) = connected().await;
             let impostor = async {
                 let _: Greeting = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
-                let proof: Answer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
+                let proof: HelloAnswer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
                 // The member's own proof does not prove a leader.
                 say(&mut rogue.stream, &proof).await.unwrap();
                 // And who it is was not said.
@@ -311,6 +318,6 @@ mod tests {
             };
             tokio::join!(joining, impostor).0
         });
-        assert!(matches!(joined, Err(Failed::Impostor)), "{joined:?}");
+        assert!(matches!(joined, Err(ChannelFailure::Impostor)), "{joined:?}");
     }
 }

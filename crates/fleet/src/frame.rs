@@ -26,7 +26,7 @@ const ROOM: usize = 16 << 10;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     Message = 1,
     Piece = 2,
 }
@@ -64,7 +64,7 @@ impl From<io::Error> for FrameError {
 pub(crate) async fn read(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,
-) -> Result<(Kind, Vec<u8>), FrameError> {
+) -> Result<(FrameKind, Vec<u8>), FrameError> {
     // Who sends many small ones lets others have their turn.
     consume_budget().await;
     let mut head = [0; 5];
@@ -78,8 +78,8 @@ pub(crate) async fn read(
     }
     let [length @ .., kind] = head;
     let (kind, most) = match kind {
-        1 => (Kind::Message, most),
-        2 => (Kind::Piece, most.min(LARGEST_PIECE)),
+        1 => (FrameKind::Message, most),
+        2 => (FrameKind::Piece, most.min(LARGEST_PIECE)),
         _ => return Err(FrameError::Garbage),
     };
     let Some(length) = (u32::from_be_bytes(length) as usize).checked_sub(1) else {
@@ -97,7 +97,7 @@ pub(crate) async fn read(
 /// Writes a frame, and sees it off.
 pub(crate) async fn write(
     to: &mut (impl AsyncWrite + Unpin),
-    kind: Kind,
+    kind: FrameKind,
     said: &[u8],
 ) -> io::Result<()> {
     // Nothing larger than a message is ever framed.
@@ -112,7 +112,7 @@ pub(crate) async fn say(
     to: &mut (impl AsyncWrite + Unpin),
     what: &impl Serialize,
 ) -> io::Result<()> {
-    write(to, Kind::Message, &serde_json::to_vec(what)?).await
+    write(to, FrameKind::Message, &serde_json::to_vec(what)?).await
 }
 
 /// Reads a message of so many bytes at most.
@@ -120,7 +120,9 @@ pub(crate) async fn hear<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,
 ) -> Result<T, FrameError> {
-    let (Kind::Message, said) = read(from, most).await? else { return Err(FrameError::Garbage) };
+    let (FrameKind::Message, said) = read(from, most).await? else {
+        return Err(FrameError::Garbage);
+    };
     serde_json::from_slice(&said).map_err(|_| FrameError::Garbage)
 }
 
@@ -134,19 +136,20 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
     }
 
-    fn framed(kind: Kind, said: &[u8]) -> Vec<u8> {
+    fn framed(kind: FrameKind, said: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
         wait(write(&mut frame, kind, said)).unwrap();
         frame
     }
 
-    fn read_all(mut bytes: &[u8]) -> Result<(Kind, Vec<u8>), FrameError> {
+    fn read_all(mut bytes: &[u8]) -> Result<(FrameKind, Vec<u8>), FrameError> {
         wait(read(&mut bytes, LARGEST_MESSAGE))
     }
 
     #[test]
     fn frames_come_back_in_order() {
-        let frames = [(Kind::Message, &b"one"[..]), (Kind::Piece, b""), (Kind::Piece, b"3")];
+        let frames =
+            [(FrameKind::Message, &b"one"[..]), (FrameKind::Piece, b""), (FrameKind::Piece, b"3")];
         let all: Vec<u8> = frames.iter().flat_map(|(kind, said)| framed(*kind, said)).collect();
         let mut left = &all[..];
         for (kind, said) in frames {
@@ -187,7 +190,7 @@ mod tests {
             said in prop::collection::vec(any::<u8>(), 0..200),
             place in any::<prop::sample::Index>(),
         ) {
-            let frame = framed(Kind::Piece, &said);
+            let frame = framed(FrameKind::Piece, &said);
             let cut = place.index(frame.len());
             let error = read_all(&frame[..cut]).unwrap_err();
             prop_assert!(matches!(error, FrameError::Cut | FrameError::Closed));

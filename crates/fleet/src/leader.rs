@@ -23,7 +23,7 @@ use crate::message::ToMember;
 use crate::{FleetError, Order, Token, Totals};
 use peer::Peer;
 pub(crate) use serve::beat_of;
-use state::{Placed, Shared};
+use state::{LeaderShared, Placed};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -44,12 +44,12 @@ pub struct LeaderSettings {
     /// The version of this program; others are turned away.
     pub version: String,
     /// What peers may do.
-    pub limits: Limits,
+    pub limits: PeerLimits,
 }
 
 /// What peers may do.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct PeerLimits {
     /// A peer that says nothing for so long is lost.
     pub silence: Nanos,
     /// The bytes of all files that a member may hand over for an order.
@@ -58,7 +58,7 @@ pub struct Limits {
     pub proof: Nanos,
 }
 
-impl Default for Limits {
+impl Default for PeerLimits {
     fn default() -> Self {
         Self {
             silence: Nanos::from_millis(10_000),
@@ -70,7 +70,7 @@ impl Default for Limits {
 
 /// How far a member is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
+pub enum MemberPhase {
     /// It is there, and has nothing to do.
     Joined,
     /// It has an order, and prepares it.
@@ -97,7 +97,7 @@ pub struct MemberState {
     /// Whether it is connected.
     pub is_there: bool,
     /// How far it is.
-    pub phase: Phase,
+    pub phase: MemberPhase,
     /// Whether it was told to begin this order, as those in [`Go::ranks`] were.
     pub has_begun: bool,
     /// Why it was lost in this order, where it was; it may be there again.
@@ -122,7 +122,7 @@ pub struct Go {
 /// Rank 0. When it is dropped, all members lose it; [`Leader::end`] says goodbye first.
 #[derive(Debug)]
 pub struct Leader {
-    shared: Arc<Shared>,
+    shared: Arc<LeaderShared>,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
@@ -224,7 +224,7 @@ impl Leader {
     pub fn stop(&self) {
         self.shared
             .lock()
-            .tell(|number| ToMember::Stop { number }, |phase| *phase == Phase::Running);
+            .tell(|number| ToMember::Stop { number }, |phase| *phase == MemberPhase::Running);
     }
 
     /// Asks all to give up this order at once.

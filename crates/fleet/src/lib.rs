@@ -34,7 +34,7 @@ pub use launch::{
     JobObserver, KubernetesJob, RankCommand, RayJob, SlurmJob, StopRequest, job_name, object_name,
     secret_key,
 };
-pub use leader::{Go, Leader, LeaderSettings, Limits, MemberState, Phase};
+pub use leader::{Go, Leader, LeaderSettings, MemberPhase, MemberState, PeerLimits};
 pub use member::{Member, MemberSettings, Next, Start};
 pub use message::{Order, OrderKind, UPLOADED};
 pub use rendezvous::with_port;

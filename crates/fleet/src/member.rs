@@ -15,10 +15,10 @@ use goodput_clock::now;
 use goodput_model::{ClockOffset, Nanos, Shard};
 use tokio::sync::mpsc;
 
-use crate::frame::{Kind, LARGEST_MESSAGE};
+use crate::frame::{FrameKind, LARGEST_MESSAGE};
 use crate::message::{ToLeader, short};
 use crate::{Clocks, FleetError, Order, Token, Totals};
-use link::{MemberInbox, Out, Shared};
+use link::{MemberInbox, MemberShared, Out};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -78,7 +78,7 @@ pub enum Start {
 /// A member that has joined. Dropping it says goodbye, within a second.
 #[derive(Debug)]
 pub struct Member {
-    shared: Arc<Shared>,
+    shared: Arc<MemberShared>,
     fleet: String,
     control: Option<mpsc::Sender<Out>>,
     files: Option<mpsc::Sender<Out>>,
@@ -216,5 +216,5 @@ fn message(what: &ToLeader) -> Result<Out, FleetError> {
         let (bytes, most) = (said.len(), LARGEST_MESSAGE);
         return Err(FleetError::TooLarge { what: "the message", bytes, most });
     }
-    Ok((Kind::Message, said))
+    Ok((FrameKind::Message, said))
 }

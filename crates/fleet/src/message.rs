@@ -59,7 +59,7 @@ pub(crate) struct Greeting {
 
 /// What an end says before it knows who is at the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum HelloAnswer {
     Proof(Bytes32),
     Refused(Refusal),
 }

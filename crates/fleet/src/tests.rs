@@ -15,8 +15,8 @@ use goodput_clock::{now, now_and_unix, pause};
 use goodput_model::{Nanos, Shard};
 
 use crate::{
-    FleetError, Leader, LeaderSettings, Limits, Member, MemberSettings, MemberState, Next, Order,
-    OrderKind, Phase, Start, Token,
+    FleetError, Leader, LeaderSettings, Member, MemberPhase, MemberSettings, MemberState, Next,
+    Order, OrderKind, PeerLimits, Start, Token,
 };
 
 /// Longer than anything takes, on any machine.
@@ -41,7 +41,7 @@ fn leader_of(of: u32) -> LeaderSettings {
         token: Some(token()),
         fleet: "tests".to_owned(),
         version: "1.0.0".to_owned(),
-        limits: Limits { silence: SILENCE, ..Limits::default() },
+        limits: PeerLimits { silence: SILENCE, ..PeerLimits::default() },
     }
 }
 
@@ -126,7 +126,7 @@ fn begin(leader: &Leader, members: &[&Member], order: Order) -> Nanos {
 }
 
 fn is_lost(leader: &Leader, rank: u32) -> bool {
-    matches!(member(leader, rank).phase, Phase::Lost(_))
+    matches!(member(leader, rank).phase, MemberPhase::Lost(_))
 }
 
 /// Calls of a clock, for tests that must know whether it was read.

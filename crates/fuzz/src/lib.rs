@@ -13,7 +13,7 @@ mod targets;
 mod watch;
 
 pub use memory::Counting;
-pub use run::{Extent, Finding, Outcome, Settings, repeat, run};
+pub use run::{Extent, FuzzFinding, FuzzSettings, TargetOutcome, repeat, run};
 pub use scratch::clean_up_after;
-pub use targets::{Target, sieve, targets};
+pub use targets::{FuzzTarget, sieve, targets};
 pub use watch::{died_at, journals};

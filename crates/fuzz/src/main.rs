@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use goodput_fuzz::{
-    Extent, Outcome, Settings, Target, clean_up_after, died_at, journals, repeat, run, sieve,
-    targets,
+    Extent, FuzzSettings, FuzzTarget, TargetOutcome, clean_up_after, died_at, journals, repeat,
+    run, sieve, targets,
 };
 
 const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
@@ -116,7 +116,7 @@ impl FuzzArguments {
         if std::env::var_os(CHILD).is_some() { self.all(&chosen) } else { self.look_after() }
     }
 
-    fn chosen(&self) -> Result<Vec<Target>, String> {
+    fn chosen(&self) -> Result<Vec<FuzzTarget>, String> {
         let mut all = every();
         if let Some(unknown) = self.targets.iter().find(|name| all.iter().all(|t| t.name != **name))
         {
@@ -130,7 +130,7 @@ impl FuzzArguments {
     }
 
     /// One input to one target.
-    fn one(&self, chosen: &[Target]) -> Result<bool, String> {
+    fn one(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
         let [target] = chosen else {
             return Err("--input and --index need exactly one --target".to_owned());
         };
@@ -146,7 +146,7 @@ impl FuzzArguments {
     }
 
     /// Every target, one after another; each line as soon as it is known.
-    fn all(&self, chosen: &[Target]) -> Result<bool, String> {
+    fn all(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
         println!(
             "{:17} {:>10} {:>9} {:>11} {:>10} {:>10} {:>10}  findings",
             "target", "inputs", "inputs/s", "most bytes", "by input", "slowest", "by input"
@@ -161,7 +161,8 @@ impl FuzzArguments {
                 Length::Short => Extent::Inputs(target.short),
             };
             let journals = Some(self.out.clone());
-            let settings = Settings { seed: self.seed, extent, threads: self.threads, journals };
+            let settings =
+                FuzzSettings { seed: self.seed, extent, threads: self.threads, journals };
             let outcome = run(target, &settings).map_err(|error| error.to_string())?;
             println!("{}", line(target.name, &outcome));
             for finding in &outcome.findings {
@@ -232,11 +233,11 @@ fn ended(command: &mut Command) -> Result<ExitStatus, String> {
 }
 
 /// The targets, and the one that is for the test of this program.
-fn every() -> Vec<Target> {
+fn every() -> Vec<FuzzTarget> {
     targets().into_iter().chain([sieve()]).collect()
 }
 
-fn line(name: &str, outcome: &Outcome) -> String {
+fn line(name: &str, outcome: &TargetOutcome) -> String {
     let rate = outcome.inputs as f64 / outcome.took.as_secs_f64().max(1e-9);
     format!(
         "{name:17} {:>10} {rate:>9.0} {:>11} {:>10} {:>7.1} ms {:>10}  {}",

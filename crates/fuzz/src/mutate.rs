@@ -60,12 +60,12 @@ const COMMON: [&str; 20] = [
 ];
 
 /// Where inputs come from.
-pub(crate) struct Source<'a> {
+pub(crate) struct InputSource<'a> {
     pub(crate) seeds: &'a [Vec<u8>],
     pub(crate) words: &'a [&'a str],
 }
 
-impl Source<'_> {
+impl InputSource<'_> {
     /// Input number `index` of this seed.
     pub(crate) fn input(&self, seed: u64, index: u64) -> Vec<u8> {
         // The seeds themselves come first.
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn inputs_are_a_function_of_seed_and_number() {
         let seeds = [b"data: {\"n\": 12}\n\n".to_vec(), b"event: x\n".to_vec()];
-        let source = Source { seeds: &seeds, words: &["data:", "event:"] };
+        let source = InputSource { seeds: &seeds, words: &["data:", "event:"] };
         let inputs = |seed| (0..500).map(|n| source.input(seed, n)).collect::<Vec<_>>();
         let (one, other) = (inputs(1), inputs(2));
         assert_eq!(one, inputs(1));

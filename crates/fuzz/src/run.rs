@@ -13,10 +13,10 @@ use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::memory;
-use crate::mutate::Source;
+use crate::mutate::InputSource;
 use crate::scratch::Scratch;
-use crate::targets::{Case, Target};
-use crate::watch::{Place, Watch};
+use crate::targets::{FuzzTarget, ParserInput};
+use crate::watch::{ThreadWatch, WatchedThread};
 
 /// Findings of one target after which it is left: the rest would be the same ones.
 const ENOUGH: usize = 8;
@@ -35,7 +35,7 @@ pub enum Extent {
 
 /// How inputs are made and where findings go.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct FuzzSettings {
     /// Every other seed gives other inputs.
     pub seed: u64,
     /// How long.
@@ -48,7 +48,7 @@ pub struct Settings {
 
 /// What went wrong with one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct FuzzFinding {
     /// Its number.
     pub index: u64,
     /// What happened.
@@ -59,7 +59,7 @@ pub struct Finding {
 
 /// What became of a target.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct TargetOutcome {
     /// Inputs it was given.
     pub inputs: u64,
     /// How long that took.
@@ -69,11 +69,11 @@ pub struct Outcome {
     /// The most CPU time it took, and for which input.
     pub slowest: (Duration, u64),
     /// What went wrong.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FuzzFinding>,
 }
 
 /// What one input cost, and what was wrong with it.
-struct Look {
+struct InputReport {
     bytes: usize,
     cpu: Duration,
     wrong: Option<String>,
@@ -93,9 +93,9 @@ fn elsewhere() -> MutexGuard<'static, Option<String>> {
 }
 
 /// Fuzzes one target.
-pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
+pub fn run(target: &FuzzTarget, settings: &FuzzSettings) -> io::Result<TargetOutcome> {
     let seeds = (target.seeds)();
-    let source = Source { seeds: &seeds, words: target.words };
+    let source = InputSource { seeds: &seeds, words: target.words };
     let start = now();
     let end = match settings.extent {
         Extent::Inputs(_) => None,
@@ -105,15 +105,16 @@ pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
         Extent::Inputs(count) => count,
         Extent::For(_) => u64::MAX,
     };
-    let outcome = Mutex::new(Outcome::default());
+    let outcome = Mutex::new(TargetOutcome::default());
     let is_enough = AtomicBool::new(false);
     let threads = settings.threads.max(1);
-    let watch = Watch::new(target.name, settings.seed, threads, settings.journals.as_deref())?;
+    let watch =
+        ThreadWatch::new(target.name, settings.seed, threads, settings.journals.as_deref())?;
     hear_panics();
     std::thread::scope(|scope| -> io::Result<()> {
         let mut started = Vec::new();
         for (place, thread) in watch.places().iter().zip(0..threads) {
-            let work = Work { target, source: &source, settings, place, most, end };
+            let work = ThreadWork { target, source: &source, settings, place, most, end };
             let (outcome, is_enough) = (&outcome, &is_enough);
             let builder = std::thread::Builder::new().stack_size(STACK);
             started.push(builder.spawn_scoped(scope, move || {
@@ -133,34 +134,39 @@ pub fn run(target: &Target, settings: &Settings) -> io::Result<Outcome> {
 }
 
 /// One input to a target: what is wrong with it.
-pub fn repeat(target: &Target, input: &[u8]) -> io::Result<Option<String>> {
+pub fn repeat(target: &FuzzTarget, input: &[u8]) -> io::Result<Option<String>> {
     hear_panics();
     Ok(look(target, input, &Scratch::new()?).wrong)
 }
 
-impl Target {
+impl FuzzTarget {
     /// Input number `index` of this seed.
     pub fn input(&self, seed: u64, index: u64) -> Vec<u8> {
-        Source { seeds: &(self.seeds)(), words: self.words }.input(seed, index)
+        InputSource { seeds: &(self.seeds)(), words: self.words }.input(seed, index)
     }
 }
 
 /// What one thread works with.
-struct Work<'a> {
-    target: &'a Target,
-    source: &'a Source<'a>,
-    settings: &'a Settings,
-    place: &'a Place,
+struct ThreadWork<'a> {
+    target: &'a FuzzTarget,
+    source: &'a InputSource<'a>,
+    settings: &'a FuzzSettings,
+    place: &'a WatchedThread,
     most: u64,
     end: Option<Nanos>,
 }
 
-impl Work<'_> {
+impl ThreadWork<'_> {
     /// Every input of one thread.
-    fn every(&self, thread: u64, threads: u64, is_enough: &AtomicBool) -> io::Result<Outcome> {
+    fn every(
+        &self,
+        thread: u64,
+        threads: u64,
+        is_enough: &AtomicBool,
+    ) -> io::Result<TargetOutcome> {
         let scratch = Scratch::new()?;
         self.place.enter();
-        let mut outcome = Outcome::default();
+        let mut outcome = TargetOutcome::default();
         let mut index = thread;
         while index < self.most && self.end.is_none_or(|end| now() < end) {
             if is_enough.load(Ordering::Relaxed) {
@@ -180,12 +186,12 @@ impl Work<'_> {
     }
 }
 
-impl Outcome {
-    fn note(&mut self, index: u64, look: Look, input: Vec<u8>) {
+impl TargetOutcome {
+    fn note(&mut self, index: u64, look: InputReport, input: Vec<u8>) {
         self.inputs += 1;
         self.most_bytes = self.most_bytes.max((look.bytes, index));
         self.slowest = self.slowest.max((look.cpu, index));
-        self.findings.extend(look.wrong.map(|what| Finding { index, what, input }));
+        self.findings.extend(look.wrong.map(|what| FuzzFinding { index, what, input }));
     }
 
     fn add(&mut self, other: Self) {
@@ -197,12 +203,12 @@ impl Outcome {
 }
 
 /// Gives one input to a target and looks at what it did.
-fn look(target: &Target, input: &[u8], scratch: &Scratch) -> Look {
+fn look(target: &FuzzTarget, input: &[u8], scratch: &Scratch) -> InputReport {
     IS_OURS.set(true);
     let begun = memory::begin();
     let start = cpu();
     let checked =
-        panic::catch_unwind(AssertUnwindSafe(|| (target.check)(&Case { input, scratch })));
+        panic::catch_unwind(AssertUnwindSafe(|| (target.check)(&ParserInput { input, scratch })));
     let cpu = cpu().saturating_sub(start);
     let bytes = memory::peak_since(begun);
     let other = elsewhere().take();
@@ -223,7 +229,7 @@ fn look(target: &Target, input: &[u8], scratch: &Scratch) -> Look {
         )),
         Ok(Ok(())) => None,
     };
-    Look { bytes, cpu, wrong }
+    InputReport { bytes, cpu, wrong }
 }
 
 /// Keeps what panics say for the report, instead of writing it to the terminal.

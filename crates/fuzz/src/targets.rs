@@ -1,4 +1,4 @@
-//! [`Target`]: a parser, seeds for it, and what must hold whatever it reads.
+//! [`FuzzTarget`]: a parser, seeds for it, and what must hold whatever it reads.
 
 mod client;
 mod dataset;
@@ -18,7 +18,7 @@ use crate::mutate;
 use crate::scratch::Scratch;
 
 /// A parser under test.
-pub struct Target {
+pub struct FuzzTarget {
     /// Its word on the command line.
     pub name: &'static str,
     /// Inputs that are right, or nearly so.
@@ -26,15 +26,15 @@ pub struct Target {
     /// What it may find in them.
     pub(crate) words: &'static [&'static str],
     /// Reads an input; an error is a property that does not hold.
-    pub(crate) check: fn(&Case<'_>) -> Result<(), String>,
+    pub(crate) check: fn(&ParserInput<'_>) -> Result<(), String>,
     /// What one input may cost.
-    pub(crate) limits: Limits,
+    pub(crate) limits: InputLimits,
     /// Inputs of a short run. Fewer where one takes long.
     pub short: u64,
 }
 
 /// What one input may cost, in an optimized build and in one that is not.
-pub(crate) struct Limits {
+pub(crate) struct InputLimits {
     /// Most bytes held at once, and so many more for each byte of the input.
     pub(crate) bytes: usize,
     pub(crate) per_byte: usize,
@@ -43,18 +43,19 @@ pub(crate) struct Limits {
 }
 
 /// What a parser is given.
-pub(crate) struct Case<'a> {
+pub(crate) struct ParserInput<'a> {
     pub(crate) input: &'a [u8],
     pub(crate) scratch: &'a Scratch,
 }
 
 /// For most: a MiB, 64 bytes for each that came, and two seconds.
-const USUAL: Limits = Limits { bytes: 1 << 20, per_byte: 64, time: Duration::from_secs(2) };
+const USUAL: InputLimits =
+    InputLimits { bytes: 1 << 20, per_byte: 64, time: Duration::from_secs(2) };
 
 /// Inputs of a short run of most.
 const SHORT: u64 = 2_000;
 
-impl<'a> Case<'a> {
+impl<'a> ParserInput<'a> {
     /// The input in pieces.
     fn pieces(&self) -> Vec<&'a [u8]> {
         mutate::cuts(self.input)
@@ -67,7 +68,7 @@ impl<'a> Case<'a> {
 }
 
 /// All of them.
-pub fn targets() -> Vec<Target> {
+pub fn targets() -> Vec<FuzzTarget> {
     let rooms = [
         wire::targets(),
         client::targets(),
@@ -97,8 +98,8 @@ fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
 }
 
 /// A target that goes wrong in every way, each by a word: the test of the harness itself.
-pub fn sieve() -> Target {
-    Target {
+pub fn sieve() -> FuzzTarget {
+    FuzzTarget {
         name: "sieve",
         seeds: || seeds(&["panic", "overflow", "property", "memory", "time", "stack"]),
         words: &[],
@@ -125,7 +126,7 @@ pub fn sieve() -> Target {
             }
             Ok(())
         },
-        limits: Limits { time: Duration::from_millis(10), ..USUAL },
+        limits: InputLimits { time: Duration::from_millis(10), ..USUAL },
         short: 6,
     }
 }

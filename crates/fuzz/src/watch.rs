@@ -24,12 +24,12 @@ const LOOKS: u32 = 50;
 const IDLE: u64 = u64::MAX;
 
 /// Watches the threads of one target.
-pub(crate) struct Watch {
-    places: Vec<Place>,
+pub(crate) struct ThreadWatch {
+    places: Vec<WatchedThread>,
 }
 
 /// One thread.
-pub(crate) struct Place {
+pub(crate) struct WatchedThread {
     target: &'static str,
     seed: u64,
     journal: Option<File>,
@@ -44,7 +44,7 @@ struct ThreadProgress {
     cpu: Duration,
 }
 
-impl Watch {
+impl ThreadWatch {
     pub(crate) fn new(
         target: &'static str,
         seed: u64,
@@ -54,13 +54,13 @@ impl Watch {
         let place = |thread: u64| {
             let journal = journals.map(|folder| File::create(journal(folder, thread)));
             let (thread, index) = (AtomicU64::new(0), AtomicU64::new(IDLE));
-            Ok(Place { target, seed, journal: journal.transpose()?, thread, index })
+            Ok(WatchedThread { target, seed, journal: journal.transpose()?, thread, index })
         };
         memory::watch();
         Ok(Self { places: (0..threads).map(place).collect::<io::Result<_>>()? })
     }
 
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[WatchedThread] {
         &self.places
     }
 
@@ -98,7 +98,7 @@ impl Watch {
 /// The exit code of a process that could not end an input.
 const EXIT_STUCK: i32 = 70;
 
-impl Place {
+impl WatchedThread {
     /// The thread that works here says so.
     pub(crate) fn enter(&self) {
         let id = rustix::thread::gettid().as_raw_nonzero().get();
@@ -177,7 +177,7 @@ mod tests {
     fn a_journal_says_what_ran() {
         let folder = std::env::temp_dir().join(format!("goodput-fuzz-test-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let watch = Watch::new("sse", 7, 2, Some(&folder)).unwrap();
+        let watch = ThreadWatch::new("sse", 7, 2, Some(&folder)).unwrap();
         watch.places()[1].begin(12);
         let found: Vec<_> = journals(&folder, 2).iter().map(|path| died_at(path)).collect();
         fs::remove_dir_all(&folder).unwrap();

@@ -4,14 +4,14 @@
 
 use std::process::Command;
 
-use goodput_fuzz::{Extent, Settings, repeat, run, targets};
+use goodput_fuzz::{Extent, FuzzSettings, repeat, run, targets};
 
 #[test]
 fn no_target_has_a_finding() {
     let mut found = Vec::new();
     for target in targets() {
         let extent = Extent::Inputs(target.short);
-        let settings = Settings { seed: 1, extent, threads: 2, journals: None };
+        let settings = FuzzSettings { seed: 1, extent, threads: 2, journals: None };
         let outcome = run(&target, &settings).unwrap();
         assert_eq!(outcome.inputs, target.short, "{}", target.name);
         let (first, name) = (outcome.findings.first(), target.name);

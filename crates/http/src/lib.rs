@@ -14,4 +14,4 @@ pub use connection::send;
 pub use reach::{is_host, is_of_this_machine, may_name, names_this_machine};
 pub use request::{HttpRequest, Method};
 pub use response::Response;
-pub use server::{ConnectionLimit, HttpLimits, HttpReply, Permit, Site, Writer, start};
+pub use server::{ClientLimit, HttpLimits, HttpReply, Permit, Site, Writer, start};

@@ -71,7 +71,7 @@ impl From<Response> for HttpReply {
 
 /// Serves until the process ends: a thread that accepts, and one for each client.
 pub fn start(site: impl Site, limits: HttpLimits, listener: TcpListener) -> io::Result<()> {
-    let server = HttpServer { site: Arc::new(site), limits, seats: ConnectionLimit::default() };
+    let server = HttpServer { site: Arc::new(site), limits, seats: ClientLimit::default() };
     let accept = move || {
         give_way();
         for stream in listener.incoming() {
@@ -92,7 +92,7 @@ fn give_way() {
 struct HttpServer<S> {
     site: Arc<S>,
     limits: HttpLimits,
-    seats: ConnectionLimit,
+    seats: ClientLimit,
 }
 
 impl<S: Site> HttpServer<S> {
@@ -184,7 +184,7 @@ fn broken_response(broken: RequestError) -> Response {
 
 /// Places for clients.
 #[derive(Debug, Clone, Default)]
-pub struct ConnectionLimit(Arc<AtomicUsize>);
+pub struct ClientLimit(Arc<AtomicUsize>);
 
 /// A client's place, free again when it is dropped.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl Drop for Permit {
     }
 }
 
-impl ConnectionLimit {
+impl ClientLimit {
     /// One of so many; none where all are taken.
     pub fn take(&self, of: usize) -> Option<Permit> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);

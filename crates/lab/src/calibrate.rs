@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_campaign::{Calibration, Kind, Level, ceiling as ceiling_of, next_level};
+use goodput_campaign::{
+    Calibration, CalibrationLevel, ClimbKind, ceiling as ceiling_of, next_level,
+};
 use goodput_engine::{EngineRun, FdLimit, LiveCounters, RunControl, Sink};
 use goodput_model::{
     Api, ArrivalProcess, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, GpuPlan,
@@ -43,11 +45,11 @@ pub fn calibrate(
     workers: u32,
     length: Duration,
     fd_limit: FdLimit,
-    mut step: impl FnMut(&Level),
+    mut step: impl FnMut(&CalibrationLevel),
     observer: &dyn Observer,
 ) -> Result<Calibration, Failed> {
     let cpus = goodput_clock::allowed_cpus();
-    let bench = Bench { workers, cpus, length };
+    let bench = ClientBench { workers, cpus, length };
     let levels = Vec::new();
     let stamps = String::new();
     let mut rising = Rising { bench, fd_limit, step: &mut step, observer, levels, stamps };
@@ -68,35 +70,36 @@ pub fn calibrate(
 
 /// Levels of rising load, first of streams, then of requests.
 struct Rising<'a> {
-    bench: Bench,
+    bench: ClientBench,
     fd_limit: FdLimit,
     /// Sees every level.
-    step: &'a mut dyn FnMut(&Level),
+    step: &'a mut dyn FnMut(&CalibrationLevel),
     observer: &'a dyn Observer,
-    levels: Vec<Level>,
+    levels: Vec<CalibrationLevel>,
     /// Who stamped arrivals.
     stamps: String,
 }
 
 impl Planner for Rising<'_> {
-    type Step = (Kind, f64);
+    type Step = (ClimbKind, f64);
     type End = ();
 
-    fn next(&mut self) -> Next<(Kind, f64), ()> {
-        let has_requests = self.levels.iter().any(|level| level.kind == Kind::Requests);
-        if let Some(level) = next_level(Kind::Streams, &self.levels).filter(|_| !has_requests) {
+    fn next(&mut self) -> Next<(ClimbKind, f64), ()> {
+        let has_requests = self.levels.iter().any(|level| level.kind == ClimbKind::Requests);
+        if let Some(level) = next_level(ClimbKind::Streams, &self.levels).filter(|_| !has_requests)
+        {
             // Both ends of every connection are in this process.
             if level * 2.0 <= self.fd_limit.connections() as f64 {
-                return Next::Measure((Kind::Streams, level));
+                return Next::Measure((ClimbKind::Streams, level));
             }
             let full = "the limit on open files allows no more; raise it with `ulimit -n`";
             self.observer.note_once(full);
         }
-        let level = next_level(Kind::Requests, &self.levels);
-        level.map_or(Next::Over(()), |level| Next::Measure((Kind::Requests, level)))
+        let level = next_level(ClimbKind::Requests, &self.levels);
+        level.map_or(Next::Over(()), |level| Next::Measure((ClimbKind::Requests, level)))
     }
 
-    fn measure(&mut self, (kind, level): &(Kind, f64)) -> Result<Outcome, Failed> {
+    fn measure(&mut self, (kind, level): &(ClimbKind, f64)) -> Result<Outcome, Failed> {
         let (reading, stamps) = self.bench.settle(*kind, *level)?;
         (self.step)(&reading);
         self.stamps = stamps;
@@ -110,20 +113,20 @@ impl Planner for Rising<'_> {
 }
 
 /// The client's side of every level.
-struct Bench {
+struct ClientBench {
     workers: u32,
     cpus: Vec<usize>,
     length: Duration,
 }
 
-impl Bench {
+impl ClientBench {
     /// One level, and who stamped arrivals. A level that was too much gets a second chance: another
     /// program may have come in between, and it is the client's limit that is looked for.
-    fn settle(&self, kind: Kind, level: f64) -> Result<(Level, String), Failed> {
+    fn settle(&self, kind: ClimbKind, level: f64) -> Result<(CalibrationLevel, String), Failed> {
         let once = || {
             let (summary, server_late_ms) =
                 self.measure(kind, level).map_err(|error| Failed::internal(error.to_string()))?;
-            let reading = Level::new(kind, level, &summary, server_late_ms);
+            let reading = CalibrationLevel::new(kind, level, &summary, server_late_ms);
             Ok((reading, summary.client.stamps))
         };
         let first = once()?;
@@ -133,12 +136,12 @@ impl Bench {
     /// One level: its numbers, and how late the server wrote at p99.
     fn measure(
         &self,
-        kind: Kind,
+        kind: ClimbKind,
         level: f64,
     ) -> Result<(Summary, f64), Box<dyn std::error::Error>> {
         let (timing, tokens) = match kind {
-            Kind::Streams => (STREAMING, STREAM_TOKENS),
-            Kind::Requests => (ASKING, ASK_TOKENS),
+            ClimbKind::Streams => (STREAMING, STREAM_TOKENS),
+            ClimbKind::Requests => (ASKING, ASK_TOKENS),
         };
         let server = self.start_server(timing)?;
         let (_canary_server, mut canary) = canary::start()?;
@@ -162,10 +165,11 @@ impl Bench {
             canary: Some(canary),
             pin_to: self.client_cpus().to_vec(),
         };
-        let sink = Memory { records: Vec::new(), samples: Vec::new(), host: HostSampler::new() };
+        let sink =
+            MemorySink { records: Vec::new(), samples: Vec::new(), host: HostSampler::new() };
         let ended =
             goodput_engine::run(run, &RunControl::new(), &Arc::new(LiveCounters::default()), sink)?;
-        let Memory { records, samples, .. } = ended.sink;
+        let MemorySink { records, samples, .. } = ended.sink;
         let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples, []);
         Ok((summary, server.stop()?.write_lateness_ms.p99.unwrap_or(0.0)))
     }
@@ -190,7 +194,7 @@ impl Bench {
         })
     }
 
-    fn plan(&self, kind: Kind, level: f64, tokens: u32) -> Plan {
+    fn plan(&self, kind: ClimbKind, level: f64, tokens: u32) -> Plan {
         let answer = STREAMING.ttft.as_secs() + STREAMING.itl.as_secs() * f64::from(tokens - 1);
         let open = |rate: f64| Mode::Open {
             rate: Rate::PerSecond(rate),
@@ -198,8 +202,8 @@ impl Bench {
             max_concurrency: None,
         };
         let (mode, warmup) = match kind {
-            Kind::Requests => (open(level), Duration::from_millis(500)),
-            Kind::Streams if level <= IN_STEP => (
+            ClimbKind::Requests => (open(level), Duration::from_millis(500)),
+            ClimbKind::Streams if level <= IN_STEP => (
                 Mode::Closed {
                     concurrency: level as u32,
                     think_time: Duration::ZERO,
@@ -208,7 +212,7 @@ impl Bench {
                 Duration::from_millis(500),
             ),
             // All streams are there after one answer.
-            Kind::Streams => (open(level / answer), Duration::from_secs_f64(answer + 0.2)),
+            ClimbKind::Streams => (open(level / answer), Duration::from_secs_f64(answer + 0.2)),
         };
         let class = ClassPlan::synthetic(
             "chat",
@@ -247,13 +251,13 @@ fn facts() -> RunFacts {
 }
 
 /// Keeps everything in memory.
-struct Memory {
+struct MemorySink {
     records: Vec<RequestRecord>,
     samples: Vec<HealthSample>,
     host: HostSampler,
 }
 
-impl Sink for Memory {
+impl Sink for MemorySink {
     fn record(&mut self, record: RequestRecord) {
         self.records.push(record);
     }

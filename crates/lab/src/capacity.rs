@@ -5,10 +5,10 @@ mod simulation;
 mod traffic;
 
 pub use basis::CapacityBasis;
-pub use traffic::Load;
+pub use traffic::TrafficLoad;
 
 use goodput_campaign::capacity::{
-    Capacity, Note, NoteKind, Refused, Sizes, expected, over_traffic,
+    Capacity, PlanNote, PlanNoteKind, Refused, Sizes, expected, over_traffic,
 };
 
 use crate::error::Failed;
@@ -28,7 +28,7 @@ pub fn refused(refused: Refused) -> Failed {
 /// simulated.
 pub fn add_traffic(
     capacity: &mut Capacity,
-    load: &Load,
+    load: &TrafficLoad,
     sizes: Option<Sizes>,
     observer: &dyn Observer,
 ) {
@@ -36,28 +36,28 @@ pub fn add_traffic(
     let replicas = capacity.question.replicas.unwrap_or(capacity.fleets.with_headroom.replicas);
     let here = expected(&basis.levels, basis.confirmed_rps, "confirmed");
     let simulation = simulate(&basis, &load.traffic, replicas, sizes.as_ref(), observer);
-    let mut note = |kind, text: &str| capacity.notes.push(Note::new(kind, text));
+    let mut note = |kind, text: &str| capacity.notes.push(PlanNote::new(kind, text));
     if simulation.refused.is_none() {
         note(
-            NoteKind::Assumed,
+            PlanNoteKind::Assumed,
             "each replica gets an equal share of the traffic at random (Poisson arrivals)",
         );
         note(
-            NoteKind::Assumed,
+            PlanNoteKind::Assumed,
             "the model has no memory limit, no prefix cache and no refusals beyond their effect on the measured step times",
         );
         if sizes.is_some_and(|sizes| sizes.is_assumed) {
             note(
-                NoteKind::Assumed,
+                PlanNoteKind::Assumed,
                 "lengths spread as in the presets, because the run's logs are missing",
             );
         }
     }
     if let Some(text) = load.other_mix(&here) {
-        note(NoteKind::Extrapolated, &text);
+        note(PlanNoteKind::Extrapolated, &text);
     }
     for text in &load.notes {
-        note(NoteKind::Doubt, text);
+        note(PlanNoteKind::Doubt, text);
     }
     let plan = over_traffic(&basis, &capacity.question, &load.traffic, replicas, simulation);
     capacity.traffic = Some(plan);

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::path::Path;
 
 use goodput_campaign::compare::{Comparison, Design, Floor};
-use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps};
+use goodput_campaign::sweep::{
+    Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps, TimeEstimate,
+};
 use goodput_model::{GpuSample, LoopLag, Nanos, Plan, RequestRecord, Scrape};
 use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
@@ -44,7 +46,7 @@ pub trait Observer: Send + Sync {
     }
 
     /// A run is about to begin. The sinks returned here get its requests as they end.
-    fn follow(&self, run: &RunView<'_>) -> Vec<Box<dyn RunSink>> {
+    fn follow(&self, run: &UpcomingRun<'_>) -> Vec<Box<dyn RunSink>> {
         let _ = run;
         Vec::new()
     }
@@ -113,9 +115,9 @@ pub enum SweepProgress<'a> {
     /// That configuration could not be swept to its end.
     ConfigurationFailed(&'a Failed),
     /// So long it takes in all.
-    Estimated(&'a Estimate),
+    Estimated(&'a TimeEstimate),
     /// The points so far, after each and before the first.
-    Points(SweepView<'a>),
+    Points(SweepSoFar<'a>),
     /// The numbers of a sweep were written.
     Saved(&'a CampaignFolder, &'a SweepSummary),
     /// The numbers of several configurations were written.
@@ -124,7 +126,7 @@ pub enum SweepProgress<'a> {
 
 /// What a sweep has found so far.
 #[derive(Clone, Copy)]
-pub struct SweepView<'a> {
+pub struct SweepSoFar<'a> {
     /// What is asked of it.
     pub plan: &'a SweepPlan,
     /// Every point, in the order measured.
@@ -134,7 +136,7 @@ pub struct SweepView<'a> {
     /// What they say about the SLO.
     pub answer: Option<&'a Goodput>,
     /// What is left to do.
-    pub left: Option<&'a Estimate>,
+    pub left: Option<&'a TimeEstimate>,
 }
 
 /// How far a comparison is.
@@ -167,7 +169,7 @@ pub enum CompareProgress<'a> {
 }
 
 /// A run that is about to begin.
-pub struct RunView<'a> {
+pub struct UpcomingRun<'a> {
     /// What it sends.
     pub plan: &'a Plan,
     /// Where to: the URL without secrets, or the simulated engine as it was asked for.

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::readiness::Ready;
 use commands::RunNames;
 pub use traces::Destination;
-use traces::{Sent, Wait};
+use traces::{SpanDelivery, Wait};
 
 /// What was asked to happen around every run.
 #[derive(Debug, Default)]
@@ -170,7 +170,7 @@ pub fn export_saved(folder: &Path, to: &str, observer: &dyn Observer) -> Result<
         return Err(Failed::usage(format!("`{}` contains no run", folder.display()))
             .hint("--traces needs a run folder, or a result with runs in it"));
     }
-    let mut all: Option<Sent> = None;
+    let mut all: Option<SpanDelivery> = None;
     for run in runs {
         let sent = traces::export(&run, &to, &Wait::patiently())
             .map_err(|error| Failed::usage(error.to_string()))?;

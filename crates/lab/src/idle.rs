@@ -65,7 +65,7 @@ pub fn wait_idle(
     is_stopped: &dyn Fn() -> bool,
 ) -> IdleState {
     let begin = now();
-    let wait = Wait { ready, is_stopped, deadline: begin + limit.into() };
+    let wait = IdleWait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
         (false, _) => IdleSignal::unknown("it must not be queried"),
         (true, false) => wait.by_probes(),
@@ -75,13 +75,13 @@ pub fn wait_idle(
 }
 
 /// One wait for one server.
-struct Wait<'a> {
+struct IdleWait<'a> {
     ready: &'a Ready,
     is_stopped: &'a dyn Fn() -> bool,
     deadline: Nanos,
 }
 
-impl Wait<'_> {
+impl IdleWait<'_> {
     fn run(&self) -> IdleSignal {
         match self.queue() {
             Ok(Some(first)) => self.by_metrics(first),
@@ -223,13 +223,13 @@ mod tests {
     use crate::testing::plan_for;
 
     fn asked(ready: &Ready) -> QueueDepth {
-        let wait = Wait { ready, is_stopped: &|| false, deadline: Nanos::ZERO };
+        let wait = IdleWait { ready, is_stopped: &|| false, deadline: Nanos::ZERO };
         wait.queue().unwrap().unwrap()
     }
 
     fn by_probes(ready: &Ready, limit: u64) -> IdleSignal {
         let deadline = now() + Nanos::from_millis(limit);
-        Wait { ready, is_stopped: &|| false, deadline }.by_probes()
+        IdleWait { ready, is_stopped: &|| false, deadline }.by_probes()
     }
 
     /// A simulated engine for one request at a time, and a long one sent to it.

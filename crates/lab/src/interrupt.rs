@@ -11,10 +11,10 @@ type Listen = dyn Fn(&Interrupt) -> io::Result<()> + Send + Sync;
 
 /// The user's wish to stop. Clones share it.
 #[derive(Clone, Default)]
-pub struct Interrupt(Arc<State>);
+pub struct Interrupt(Arc<InterruptState>);
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     is_set: AtomicBool,
     is_listening: OnceLock<()>,
     listen: Option<Box<Listen>>,
@@ -54,7 +54,10 @@ impl Interrupt {
     /// An interrupt that begins to listen when the first run needs it: until then a signal ends the
     /// process as usual.
     pub fn new(listen: impl Fn(&Self) -> io::Result<()> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(State { listen: Some(Box::new(listen)), ..State::default() }))
+        Self(Arc::new(InterruptState {
+            listen: Some(Box::new(listen)),
+            ..InterruptState::default()
+        }))
     }
 
     /// Whether the user wants to stop.

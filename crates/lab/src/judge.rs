@@ -17,12 +17,12 @@ use crate::{Failed, Observer};
 const WORD: Nanos = Nanos::from_millis(5_000);
 
 /// Looks at answers.
-pub struct Judge {
+pub struct AnswerJudge {
     tokenizer: Option<Tokenizer>,
     checkers: HashMap<(String, ConstraintKind), Checker>,
 }
 
-impl Judge {
+impl AnswerJudge {
     /// The judge that this plan needs; none where there is nothing to judge.
     pub fn new(
         plan: &Plan,

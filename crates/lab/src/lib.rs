@@ -62,8 +62,8 @@ pub mod truth_log;
 
 pub use error::{Failed, Problem, dataset_failed, folder_failed};
 pub use events::{
-    CompareProgress, Event, Observation, Observer, RunSink, RunView, Silent, SweepProgress,
-    SweepView,
+    CompareProgress, Event, Observation, Observer, RunSink, Silent, SweepProgress, SweepSoFar,
+    UpcomingRun,
 };
 pub use folder_commands::{FolderCommand, FolderCommands};
 pub use handle::RunHandle;

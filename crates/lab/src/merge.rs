@@ -17,10 +17,10 @@ use goodput_stats::Summary;
 use crate::error::{Failed, folder_failed};
 use crate::events::Observer;
 use crate::saved;
-use check::Client;
+use check::ClientFolder;
 
 /// Run folders that are the shards of one run, in the order of their ranks.
-pub struct Shards(Vec<Client>);
+pub struct Shards(Vec<ClientFolder>);
 
 impl Shards {
     /// Opens the folders. `force` lets pass what may differ for a reason.
@@ -57,7 +57,7 @@ pub fn merge(
 
 /// The same of folders that belong together, in the order of their ranks.
 fn merge_clients(
-    clients: &[Client],
+    clients: &[ClientFolder],
     out: &Path,
     observer: &dyn Observer,
 ) -> Result<Summary, Failed> {
@@ -81,7 +81,7 @@ fn merge_clients(
 fn fill(
     folder: &RunFolder,
     logs: Logs,
-    clients: &[Client],
+    clients: &[ClientFolder],
     begun: Manifest,
     is_merged: &AtomicBool,
 ) -> Result<Summary, Failed> {
@@ -114,10 +114,10 @@ fn failed(error: &MergeError) -> Failed {
 
 /// The logs to be merged. Workers are numbered on; the server is seen by the first client that saw it
 /// to its end, for all look at the same one.
-fn parts(clients: &[Client]) -> Vec<MergePart<'_>> {
+fn parts(clients: &[ClientFolder]) -> Vec<MergePart<'_>> {
     let watcher = whole::watcher(clients);
     let mut first_worker = 0u32;
-    let part = |(place, client): (usize, &'_ Client)| {
+    let part = |(place, client): (usize, &'_ ClientFolder)| {
         let part = (first_worker, watcher == Some(place));
         first_worker = first_worker.saturating_add(client.plan.load.workers.max(1));
         part

@@ -25,7 +25,7 @@ use tokio::time::error::Elapsed;
 
 use crate::Failed;
 use crate::{Event, Observer};
-use refusal::{Field, Refusal, TargetNames, described, refused_field, unreachable};
+use refusal::{OptionalField, ProbeRefusal, TargetNames, described, refused_field, unreachable};
 
 /// A target that is ready to be measured.
 pub struct Ready {
@@ -113,7 +113,7 @@ pub fn wait_unless(
         let (mut probed, mut first_token) = (None, None);
         if plan.target.probe {
             let mut outcome = waiter.probe(&endpoint, &dialect).await;
-            while let Err(Refusal::Fields(field, _)) = &outcome {
+            while let Err(ProbeRefusal::Fields(field, _)) = &outcome {
                 if !give_up(plan, *field, &waiter) {
                     break;
                 }
@@ -314,7 +314,7 @@ impl Waiter<'_> {
     /// The error behind a refusal. Lists the server's models where the name may be wrong.
     async fn explain(
         &self,
-        refusal: Refusal,
+        refusal: ProbeRefusal,
         plan: &Plan,
         endpoint: &Arc<Endpoint>,
         model: &str,
@@ -391,7 +391,7 @@ impl Waiter<'_> {
         &self,
         endpoint: &Arc<Endpoint>,
         dialect: &RequestFormat,
-    ) -> Result<ProbeResult, Refusal> {
+    ) -> Result<ProbeResult, ProbeRefusal> {
         let mut said = false;
         loop {
             let outcome = self.answered(probe(endpoint, dialect)).await;
@@ -401,7 +401,7 @@ impl Waiter<'_> {
                     None => return Ok(answer),
                     Some(failure) if failure.class == ErrorClass::Empty => return Ok(answer),
                     Some(failure) if self.is_over() && self.is_patient => {
-                        return Err(Refusal::NeverReady(failure.clone()));
+                        return Err(ProbeRefusal::NeverReady(failure.clone()));
                     }
                     Some(failure) if self.is_over() => {
                         self.say(&format!(
@@ -414,12 +414,12 @@ impl Waiter<'_> {
                 },
                 Ok(Err(ProbeError::Refused(failure))) => {
                     return Err(match refused_field(&failure) {
-                        Some(field) => Refusal::Fields(field, failure),
-                        None => Refusal::Final(failure),
+                        Some(field) => ProbeRefusal::Fields(field, failure),
+                        None => ProbeRefusal::Final(failure),
                     });
                 }
                 Ok(Err(ProbeError::Unreachable(failure))) if self.is_over() => {
-                    return Err(Refusal::Unreachable(failure));
+                    return Err(ProbeRefusal::Unreachable(failure));
                 }
                 Ok(Err(ProbeError::Unreachable(failure))) => failure,
                 Err(_) => {
@@ -432,7 +432,7 @@ impl Waiter<'_> {
                         ),
                     };
                     if self.is_over() {
-                        return Err(Refusal::Unreachable(failure));
+                        return Err(ProbeRefusal::Unreachable(failure));
                     }
                     failure
                 }
@@ -446,13 +446,13 @@ impl Waiter<'_> {
 }
 
 /// Leaves a field out, and says what that means; false if it was left out already.
-fn give_up(plan: &mut Plan, field: Field, waiter: &Waiter) -> bool {
+fn give_up(plan: &mut Plan, field: OptionalField, waiter: &Waiter) -> bool {
     match field {
-        Field::Usage if plan.target.usage => {
+        OptionalField::Usage if plan.target.usage => {
             waiter.say("the server refuses `stream_options`: counting tokens by chunks instead");
             plan.target.usage = false;
         }
-        Field::Exact if plan.workload.output == OutputLength::Exact => {
+        OptionalField::Exact if plan.workload.output == OutputLength::Exact => {
             waiter.say(
                 "the server refuses `min_tokens` and `ignore_eos`: answers may be shorter than planned",
             );

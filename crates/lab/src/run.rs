@@ -5,7 +5,7 @@ mod recorder;
 mod start;
 
 pub use context::{InProcess, Lab, RunContext, Runner};
-pub use start::Start;
+pub use start::StartBarrier;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -23,17 +23,17 @@ use goodput_stats::{Summary, Watch};
 use goodput_workload::Workload;
 
 use crate::error::{Failed, folder_failed};
-use crate::events::{Observer, RunView};
+use crate::events::{Observer, UpcomingRun};
 use crate::handle::RunHandle;
 use crate::hooks::{self, HookedRun, RunHooks};
 use crate::hub::Hub;
 use crate::inputs::{self, WorkloadInputs};
-use crate::judge::Judge;
+use crate::judge::AnswerJudge;
 use crate::readiness::{self, Ready};
 use crate::server::ServerWatch;
 use crate::token_calibration::{self, Questions};
 use crate::{calibrate, canary, checks, host, saved, system};
-use recorder::Recorder;
+use recorder::RunRecorder;
 
 /// Reads the files that the plan names, and settles what they say about the workload.
 pub fn gather(plan: &mut Plan, hub: &Hub) -> Result<WorkloadInputs, Failed> {
@@ -48,7 +48,7 @@ pub struct Prepared {
     /// The target.
     pub ready: Arc<Ready>,
     workload: Workload,
-    judge: Option<Judge>,
+    judge: Option<AnswerJudge>,
 }
 
 /// Gathers what the plan needs and waits for its target.
@@ -84,7 +84,7 @@ fn settle(
     }
     let tokenizer = inputs.tokenizer.clone();
     let workload = inputs.workload(&plan.workload)?;
-    let judge = Judge::new(&plan, &workload, tokenizer.as_ref(), &lab.hub)?;
+    let judge = AnswerJudge::new(&plan, &workload, tokenizer.as_ref(), &lab.hub)?;
     checks::check_workload(&plan, &workload)?;
     Ok(Prepared { plan, ready, workload, judge })
 }
@@ -133,7 +133,7 @@ impl Prepared {
         // Of a run that is killed, what is known; a disk that is full shows soon enough.
         let _ = folder.write_manifest(&manifest);
         let mut sinks = std::mem::take(&mut context.sinks);
-        sinks.extend(lab.observer.follow(&RunView {
+        sinks.extend(lab.observer.follow(&UpcomingRun {
             plan: &plan,
             // The engine inside the process listens at another port each time.
             target: if ready.mock.is_some() { &plan.target.url } else { &ready.shown },
@@ -143,7 +143,7 @@ impl Prepared {
             is_silent: context.is_silent,
             handle: &handle,
         }));
-        let recorder = Recorder {
+        let recorder = RunRecorder {
             observer: Arc::clone(&lab.observer),
             handle: handle.clone(),
             logs,
@@ -158,7 +158,7 @@ impl Prepared {
         };
         hooks.start()?;
         context.begin = context.begin.map(|begin| noted(begin, path, &manifest, &handle.clock));
-        let load = Sending { plan: &plan, ready: &ready, workload, tracer };
+        let load = PreparedLoad { plan: &plan, ready: &ready, workload, tracer };
         let sent = load.send(lab, context, recorder);
         manifest.ended = Some(host::timestamp());
         // The last look first: what follows may stop the server.
@@ -253,7 +253,7 @@ fn began(manifest: &mut Manifest, epoch: Option<Nanos>, clock: &OnceLock<ClockOf
 
 /// How sending ended.
 struct Sent {
-    ended: RunEnd<Recorder>,
+    ended: RunEnd<RunRecorder>,
     interrupted: bool,
     /// The workload had no more sessions, and the load would have gone on.
     ended_early: bool,
@@ -262,15 +262,20 @@ struct Sent {
 }
 
 /// A load that is about to be sent.
-struct Sending<'a> {
+struct PreparedLoad<'a> {
     plan: &'a Plan,
     ready: &'a Ready,
     workload: Workload,
     tracer: Option<Tracer>,
 }
 
-impl Sending<'_> {
-    fn send(self, lab: &Lab, context: RunContext, mut recorder: Recorder) -> Result<Sent, Failed> {
+impl PreparedLoad<'_> {
+    fn send(
+        self,
+        lab: &Lab,
+        context: RunContext,
+        mut recorder: RunRecorder,
+    ) -> Result<Sent, Failed> {
         let internal = |error: &dyn std::fmt::Display| Failed::internal(error.to_string());
         let Self { plan, ready, workload, tracer } = self;
         let RunHandle { control, live, .. } = recorder.handle.clone();
@@ -337,7 +342,7 @@ fn conclude(
 ) -> Result<Summary, Failed> {
     // To the microsecond: a number that reads back from its file as it was written.
     let stopped = sent.ended.stopped.map(|at| (at.0 / 1_000) as f64 / 1e6);
-    let Recorder { logs, ended_by, observer, .. } = sent.ended.sink;
+    let RunRecorder { logs, ended_by, observer, .. } = sent.ended.sink;
     let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
     manifest.clocks_end = Some(host::clocks());

@@ -11,7 +11,7 @@ use crate::error::{Failed, folder_failed};
 use crate::run::{Lab, RunContext, prepare};
 
 /// Runs of one plan, as far as they came.
-pub struct Series {
+pub struct RunSeries {
     /// At least one.
     pub summaries: Vec<Summary>,
     /// Why there are fewer than asked for.
@@ -20,14 +20,14 @@ pub struct Series {
 
 /// Measures the plan several times. What is there is on disk after each run; the first that cannot
 /// be carried out, or is stopped, is the last.
-pub fn repeat(lab: &Lab, plan: &Plan, path: &Path, of: u32) -> Result<Series, Failed> {
+pub fn repeat(lab: &Lab, plan: &Plan, path: &Path, of: u32) -> Result<RunSeries, Failed> {
     let folder = SeriesFolder::create(path).map_err(|error| folder_failed(&error))?;
     let (plan, summaries) = (plan.clone(), Vec::new());
     let mut repeats = RepeatPlanner { lab, folder, plan, of, summaries };
     match (carry_out(&mut repeats, &lab.interrupt), repeats.summaries) {
         // Without a single run there is nothing to report but this.
         (Err(failed), summaries) if summaries.is_empty() => Err(failed),
-        (outcome, summaries) => Ok(Series { summaries, failed: outcome.err() }),
+        (outcome, summaries) => Ok(RunSeries { summaries, failed: outcome.err() }),
     }
 }
 

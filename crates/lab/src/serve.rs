@@ -14,7 +14,7 @@ mod supervise;
 pub use cold_start::{BatchLevels, ColdStartStep, ColdStartTrial};
 pub use command::{Command, Values, is_secret, without_secrets};
 pub use log::last_lines;
-pub use place::Place;
+pub use place::ServerPlace;
 pub use supervise::supervise;
 
 use std::fmt;
@@ -123,24 +123,24 @@ impl SupervisorReader {
 
 /// A server that we started. It is ended when this is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct StartedServer {
     supervisor: Child,
     ear: Arc<SupervisorReader>,
     started: Nanos,
     log: PathBuf,
     /// What the log held before.
     log_start: u64,
-    place: Place,
+    place: ServerPlace,
     grace: Duration,
 }
 
-impl Server {
+impl StartedServer {
     /// Starts a server that is to listen at `place`, where nothing may listen yet; what it says is
     /// added to the file `log`.
     pub fn start(
         command: &Command,
         log: &Path,
-        place: &Place,
+        place: &ServerPlace,
         grace: Duration,
     ) -> Result<Self, Failed> {
         place.must_be_free()?;
@@ -268,7 +268,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         if self.supervisor.stdin.is_some() {
             self.end();

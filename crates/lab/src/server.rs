@@ -26,7 +26,7 @@ use crate::events::Observer;
 use crate::interrupt::Interrupt;
 use crate::readiness::{self, Ready};
 use gpus::Driver;
-use pages::{Page, PageFacts, PageSettings, Pages};
+use pages::{PageFacts, PageSettings, Pages, ServerPage};
 
 /// The least and the most time that an answer may take, however often it is asked for.
 const LIMITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
@@ -199,21 +199,21 @@ impl ServerWatch {
 }
 
 /// The pages of a plan.
-fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<Page>, Failed> {
+fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<ServerPage>, Failed> {
     let observe = &plan.observe;
     let map = checks::metrics_map(plan)?.map(Arc::new);
     let mut pages = Vec::new();
     if observe.metrics && !observe.metrics_urls.is_empty() {
         for url in &observe.metrics_urls {
-            pages.push(Page::metrics(place(url, plan, ready)?, map.clone()));
+            pages.push(ServerPage::metrics(place(url, plan, ready)?, map.clone()));
         }
     } else if observe.metrics && plan.target.probe {
         let place = PagePlace::next_to(&ready.endpoint, "metrics");
-        pages.push(Page::own(place, map));
+        pages.push(ServerPage::own(place, map));
     }
     if let GpuPlan::Exporters(urls) = &observe.gpu {
         for url in urls {
-            pages.push(Page::gpus(place(url, plan, ready)?));
+            pages.push(ServerPage::gpus(place(url, plan, ready)?));
         }
     }
     Ok(pages)

@@ -14,7 +14,7 @@ const LOOK: Nanos = Nanos::from_millis(20);
 
 /// How it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ShellOutcome {
     /// It came to its end.
     Ended(ExitStatus),
     /// The user did not want to wait any longer.
@@ -46,14 +46,14 @@ pub fn run(
     mut command: Command,
     limit: Option<Duration>,
     is_stopped: &dyn Fn() -> bool,
-) -> io::Result<Outcome> {
+) -> io::Result<ShellOutcome> {
     let mut child = command.spawn()?;
     let deadline = limit.map(|limit| now() + limit.into());
     loop {
         let given_up = match child.try_wait()? {
-            Some(status) => return Ok(Outcome::Ended(status)),
-            None if is_stopped() => Outcome::Stopped,
-            None if deadline.is_some_and(|deadline| now() >= deadline) => Outcome::TooLong,
+            Some(status) => return Ok(ShellOutcome::Ended(status)),
+            None if is_stopped() => ShellOutcome::Stopped,
+            None if deadline.is_some_and(|deadline| now() >= deadline) => ShellOutcome::TooLong,
             None => {
                 pause(LOOK);
                 continue;

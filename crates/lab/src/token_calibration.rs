@@ -67,7 +67,7 @@ pub fn settle(
         return Ok(());
     }
     let may_ask = plan.target.probe && questions.are_allowed;
-    let mut target = Target::new(ready, plan.target.timeout, questions)?;
+    let mut target = CalibrationTarget::new(ready, plan.target.timeout, questions)?;
     let mut found = match tokenizer {
         Some(tokenizer) => calibration(CalibrationSource::Tokenizer, Some(counted_by(tokenizer)?)),
         None if may_ask => target.costs(),
@@ -125,7 +125,7 @@ pub struct Questions<'a> {
     pub observer: &'a dyn Observer,
 }
 
-struct Target<'a> {
+struct CalibrationTarget<'a> {
     ready: &'a Ready,
     runtime: tokio::runtime::Runtime,
     tasks: tokio::task::LocalSet,
@@ -138,7 +138,7 @@ struct Target<'a> {
     questions: &'a Questions<'a>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> CalibrationTarget<'a> {
     fn new(
         ready: &'a Ready,
         limit: Duration,
@@ -307,7 +307,7 @@ mod tests {
     fn all_questions_have_one_limit_and_a_stop_ends_them() {
         let (plan, ready) = slow();
         let asking = questions(&|| false);
-        let mut target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
+        let mut target = CalibrationTarget::new(&ready, plan.target.timeout, &asking).unwrap();
         // Fourteen questions take 700 ms at least.
         target.end = now() + Nanos::from_millis(200);
         assert_eq!(target.by_usage().unwrap_err(), "no result within 60 s");
@@ -315,7 +315,7 @@ mod tests {
         target.template(&mut found);
         assert_eq!(found, estimate());
         let asking = questions(&|| true);
-        let target = Target::new(&ready, plan.target.timeout, &asking).unwrap();
+        let target = CalibrationTarget::new(&ready, plan.target.timeout, &asking).unwrap();
         let never = std::future::pending::<()>();
         assert_eq!(target.answer(never).unwrap_err(), "stopped");
     }

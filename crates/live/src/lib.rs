@@ -1,6 +1,6 @@
 //! *Live traffic*: what passes between clients and a server, passed on, recorded or tried elsewhere.
 //! Nothing is printed here: what happens is told to a [`LiveObserver`], and a session is told what to
-//! do by [`Command`]s.
+//! do by [`ObserverCommand`]s.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -21,14 +21,14 @@ pub mod shadow;
 
 pub use error::LiveError;
 pub use first_look::{first_look, is_loop};
-pub use observer::{Command, LiveObserver, Silent};
+pub use observer::{LiveObserver, ObserverCommand, SilentObserver};
 pub use proxy::{
-    Answered, Backend, ConnectionLimit, Drained, Ending, HEALTH, Limits, ObservedRequest, Proxy,
-    ProxyError, Question, Settings, Tally, TlsFiles, Upstream, Witness, api_of,
+    Answered, Backend, ConnectionLimit, Drained, Ending, HEALTH, Limits, ObservedRequest,
+    OwnRequest, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness, api_of,
 };
 pub use recording::{RecordOptions, Recorded, Recording};
 pub use session::{EndReason, SessionEnd};
 pub use shadow::{
     By, CandidateAnswer, Caps, Dropped, Half, HalfSender, HeadRules, Mirror, MirrorSettings,
-    MirrorTally, Rules, Shadow, ShadowOptions, ShadowResult, Standing, StopAt,
+    MirrorStanding, MirrorTally, Rules, Shadow, ShadowOptions, ShadowResult, StopAt,
 };

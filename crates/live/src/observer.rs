@@ -27,13 +27,13 @@ pub trait LiveObserver: Send + Sync {
 
 /// Hears nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct SilentObserver;
 
-impl LiveObserver for Silent {}
+impl LiveObserver for SilentObserver {}
 
 /// What a session can be told while it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum ObserverCommand {
     /// Take no more requests and wait for answers; once more, do not wait.
     Stop,
     /// Begin a new file of a recording.

@@ -34,13 +34,13 @@ mod upstream;
 mod witness;
 mod worker;
 
-pub use backend::{Backend, Question};
+pub use backend::{Backend, OwnRequest};
 pub use connection_limit::ConnectionLimit;
 pub use heads::api_of;
 pub(crate) use keeping::Allowance;
 pub use said::HEALTH;
 pub use server::{Drained, Proxy, ProxyError};
 pub use settings::{Limits, Settings, TlsFiles, Upstream};
-pub use tally::{Count, Tally};
-pub(crate) use upstream::Plan;
+pub use tally::{Tally, TallyCounter};
+pub(crate) use upstream::UpstreamRoute;
 pub use witness::{Answered, Ending, ObservedRequest, Witness};

@@ -25,11 +25,11 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::error::LiveError;
-use crate::observer::{Command, LiveObserver};
+use crate::observer::{LiveObserver, ObserverCommand};
 use crate::proxy::{Drained, Proxy, Settings, Tally};
-use crate::session::{self, Session, SessionEnd};
-use capture::{CaptureQueue, Note};
-use names::Names;
+use crate::session::{self, ProxySession, SessionEnd};
+use capture::{CaptureQueue, WriterMessage};
+use names::FileNames;
 use writer::{Orders, RowWriter};
 
 pub use counts::{Lost, RecordCounts};
@@ -78,7 +78,7 @@ pub struct Recorded {
 pub struct Recording {
     proxy: Proxy,
     writer: RowWriter,
-    notes: Receiver<Note>,
+    notes: Receiver<WriterMessage>,
     figures: RecordFigures,
     observer: Arc<dyn LiveObserver>,
     duration: Option<Duration>,
@@ -98,7 +98,7 @@ impl Recording {
         let counts = Arc::new(RecordCounts::default());
         let (capture, notes, room) = CaptureQueue::new(&counts);
         let is_numbered = trace.limits.rotate_size.is_some() || trace.limits.rotate_every.is_some();
-        let writer = Names::new(&output, is_numbered)
+        let writer = FileNames::new(&output, is_numbered)
             .and_then(|names| RowWriter::new(names, trace, &counts, room, Arc::clone(&observer)))
             .map_err(|error| LiveError::Trace { path: output, error })?;
         let proxy = match session::start(proxy, Arc::new(capture), &*observer) {
@@ -123,7 +123,7 @@ impl Recording {
     }
 
     /// Records until a limit or a command ends it.
-    pub fn run(self, commands: &Receiver<Command>) -> Result<Recorded, LiveError> {
+    pub fn run(self, commands: &Receiver<ObserverCommand>) -> Result<Recorded, LiveError> {
         let Self { proxy, writer, notes, figures, observer, duration, keep_passing, drain } = self;
         let orders = Arc::new(Orders::default());
         let told = Arc::clone(&orders);
@@ -192,9 +192,9 @@ impl TrafficRecorder {
     }
 }
 
-impl Session for TrafficRecorder {
-    fn look(&mut self, command: Option<Command>, proxy: Option<&Proxy>) -> bool {
-        if command == Some(Command::Rotate) {
+impl ProxySession for TrafficRecorder {
+    fn look(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool {
+        if command == Some(ObserverCommand::Rotate) {
             self.orders.rotate.store(true, Ordering::Relaxed);
         }
         if proxy.is_some_and(Proxy::is_running) {

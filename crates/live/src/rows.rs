@@ -11,4 +11,4 @@ mod recorder;
 mod salted;
 mod sessions;
 
-pub use recorder::{Question, Recorder, Settings, is_model_name};
+pub use recorder::{KeptRequest, Recorder, RowSettings, is_model_name};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use goodput_clock::pause;
 
-use crate::observer::{Command, LiveObserver};
+use crate::observer::{LiveObserver, ObserverCommand};
 use crate::proxy::{Drained, Proxy, ProxyError, Settings, Witness};
 
 /// How far threads that can wait step back for those that measure and pass on.
@@ -45,9 +45,9 @@ pub struct SessionEnd {
 }
 
 /// What a recording or a shadow does while the proxy passes on.
-pub(crate) trait Session {
+pub(crate) trait ProxySession {
     /// Looks after everything else; of the proxy, while it takes requests. Whether it is enough.
-    fn look(&mut self, command: Option<Command>, proxy: Option<&Proxy>) -> bool;
+    fn look(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool;
     /// Takes no more requests, and waits for answers on a thread of its own.
     fn drain(&mut self, proxy: Proxy) -> std::io::Result<JoinHandle<Drained>>;
 }
@@ -67,8 +67,8 @@ pub(crate) fn start(
 /// Passes on until it is over, and drains.
 pub(crate) fn pass(
     proxy: Proxy,
-    session: &mut impl Session,
-    commands: &Receiver<Command>,
+    session: &mut impl ProxySession,
+    commands: &Receiver<ObserverCommand>,
 ) -> SessionEnd {
     let mut end = SessionEnd { reason: EndReason::Broken, is_hurried: false, cut: 0 };
     loop {
@@ -76,7 +76,7 @@ pub(crate) fn pass(
         let is_enough = session.look(command, Some(&proxy));
         end.reason = match (proxy.is_running(), command, is_enough) {
             (false, ..) => EndReason::Broken,
-            (_, Some(Command::Stop), _) => EndReason::Stopped,
+            (_, Some(ObserverCommand::Stop), _) => EndReason::Stopped,
             (_, _, true) => EndReason::Complete,
             _ => continue,
         };
@@ -86,7 +86,7 @@ pub(crate) fn pass(
     while !draining.is_finished() {
         let command = next(commands);
         session.look(command, None);
-        if command == Some(Command::Stop) {
+        if command == Some(ObserverCommand::Stop) {
             end.is_hurried = true;
             return end;
         }
@@ -95,7 +95,7 @@ pub(crate) fn pass(
     end
 }
 
-fn next(commands: &Receiver<Command>) -> Option<Command> {
+fn next(commands: &Receiver<ObserverCommand>) -> Option<ObserverCommand> {
     match commands.recv_timeout(TICK) {
         Ok(command) => Some(command),
         Err(RecvTimeoutError::Timeout) => None,

@@ -26,16 +26,17 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use crate::error::LiveError;
-use crate::observer::{Command, LiveObserver};
+use crate::observer::{LiveObserver, ObserverCommand};
 use crate::proxy::{Drained, Proxy, Settings};
-use crate::session::{self, EndReason, Session};
+use crate::session::{self, EndReason, ProxySession};
 use collector::Collector;
 use pairing::Pairing;
 
 pub use figures::{ShadowFigures, percent};
 pub use half::{CandidateAnswer, Half, HalfSender, MemoryPermit};
 pub use mirror::{
-    By, Caps, Dropped, HeadRules, Mirror, MirrorSettings, MirrorTally, Rules, Standing, StopAt,
+    By, Caps, Dropped, HeadRules, Mirror, MirrorSettings, MirrorStanding, MirrorTally, Rules,
+    StopAt,
 };
 pub use store::{PairStore, ShadowPlan, TextPage, read};
 
@@ -123,7 +124,7 @@ impl Shadow {
     }
 
     /// Passes on until it is over; what the pairs say.
-    pub fn run(self, commands: &Receiver<Command>) -> Result<ShadowResult, LiveError> {
+    pub fn run(self, commands: &Receiver<ObserverCommand>) -> Result<ShadowResult, LiveError> {
         let Self { proxy, collecting, is_over, mut traffic } = self;
         let end = session::pass(proxy, &mut traffic, commands);
         // Requests in flight to the candidate end here.
@@ -156,9 +157,9 @@ struct ShadowTraffic {
     drain: Duration,
 }
 
-impl Session for ShadowTraffic {
-    fn look(&mut self, command: Option<Command>, _: Option<&Proxy>) -> bool {
-        if command == Some(Command::Switch) {
+impl ProxySession for ShadowTraffic {
+    fn look(&mut self, command: Option<ObserverCommand>, _: Option<&Proxy>) -> bool {
+        if command == Some(ObserverCommand::Switch) {
             self.mirror.switch();
         }
         self.observer.tick();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use goodput_dataset::{TraceHead, TraceRow, TraceSelection, TraceWriter, load_trace};
-use goodput_live::rows::{Recorder, Settings};
+use goodput_live::rows::{Recorder, RowSettings};
 use goodput_model::{Api, Exchange, Nanos};
 use goodput_tokens::Tokenizer;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 fn recorder() -> Recorder {
     let tokenizer = Tokenizer::builtin("approximate").unwrap();
-    Recorder::new(Settings { tokenizer, block_tokens: 4, salt: [7; 32], save_text: false })
+    Recorder::new(RowSettings { tokenizer, block_tokens: 4, salt: [7; 32], save_text: false })
 }
 
 /// The row of a body, answered with this text.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use goodput_dataset::{TraceHead, TraceWriter};
-use goodput_live::rows::{Recorder, Settings};
+use goodput_live::rows::{Recorder, RowSettings};
 use goodput_model::{
     Api, CalibrationSource, ClassPlan, Exchange, LengthDistribution, LogPlan, Message, MessagePart,
     Nanos, PrefixPlan, Request, SharedPlan, SourcePlan, TokenCalibration, TracePlan, WorkloadPlan,
@@ -43,7 +43,7 @@ fn planned(tokenizer: &Tokenizer, class: ClassPlan) -> WorkloadPlan {
 
 /// Sends so many sessions of a workload past a recorder, one a second, and reads what it wrote.
 fn replayed(plan: &WorkloadPlan, tokenizer: &Tokenizer, sessions: u64) -> Workload {
-    let settings = Settings {
+    let settings = RowSettings {
         tokenizer: tokenizer.clone(),
         block_tokens: BLOCK,
         salt: [3; 32],

@@ -60,7 +60,7 @@ impl LatestSnapshot {
     }
 
     /// Shows a run from here on.
-    pub fn follow(&self, run: &goodput_lab::RunView<'_>) -> ScreenRun {
+    pub fn follow(&self, run: &goodput_lab::UpcomingRun<'_>) -> ScreenRun {
         let run = Arc::new(BoardRun {
             facts: RunSetup::new(run),
             handle: run.handle.clone(),
@@ -149,7 +149,7 @@ struct RunSetup {
 }
 
 impl RunSetup {
-    fn new(run: &goodput_lab::RunView<'_>) -> Self {
+    fn new(run: &goodput_lab::UpcomingRun<'_>) -> Self {
         // The rest of a label is how long it may still take.
         let label = run.label.split(" · ").next().unwrap_or_default().trim();
         Self {

@@ -16,7 +16,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
-use goodput_lab::{Observation, RunHandle, RunSink, RunView};
+use goodput_lab::{Observation, RunHandle, RunSink, UpcomingRun};
 use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, plain};
 
 use crate::course::{PlanProgress, RunPosition, offered};
@@ -74,7 +74,7 @@ pub(crate) struct RunLabels {
 }
 
 impl RunLabels {
-    fn new(run: &RunView<'_>) -> Self {
+    fn new(run: &UpcomingRun<'_>) -> Self {
         // The rest of a label is how long it may still take.
         let label = run.label.split(" · ").next().unwrap_or_default().trim();
         // Among others a run is named by its folder, which also tells the sides of a block apart.
@@ -94,7 +94,7 @@ impl RunLabels {
 
 impl Listen {
     /// Shows a run from here on; it is over when the result is dropped.
-    pub fn follow(&self, run: &RunView<'_>) -> MeteredRun {
+    pub fn follow(&self, run: &UpcomingRun<'_>) -> MeteredRun {
         self.follow_handle(RunLabels::new(run), run.handle)
     }
 

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{RunControl, Snapshot};
-use goodput_lab::{RunHandle, RunSink, RunView};
+use goodput_lab::{RunHandle, RunSink, UpcomingRun};
 use goodput_model::{Load, LoadExtent, Nanos, RequestRecord};
 use goodput_report::{Sending, confidence_live};
 
@@ -34,7 +34,7 @@ struct ShownProgress {
 
 impl ProgressLine {
     /// Of a run that is about to begin.
-    pub fn new(run: &RunView<'_>, is_rewritten: bool) -> Self {
+    pub fn new(run: &UpcomingRun<'_>, is_rewritten: bool) -> Self {
         let shown = ShownProgress {
             handle: run.handle.clone(),
             load: run.plan.load.clone(),

@@ -92,7 +92,7 @@ pub struct Asked<A> {
 /// A line of `asks.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Line<A> {
+enum AskLine<A> {
     Began { number: u32, ask: A },
     Ended { number: u32, took_s: f64 },
 }
@@ -195,12 +195,12 @@ impl CampaignFolder {
 
     /// Notes that a point begins.
     pub fn begin(&self, number: u32, ask: &impl Serialize) -> Result<(), FolderError> {
-        self.append(&Line::Began { number, ask })
+        self.append(&AskLine::Began { number, ask })
     }
 
     /// Notes that a point has ended, and its folder is whole.
     pub fn end(&self, number: u32, took_s: f64) -> Result<(), FolderError> {
-        self.append(&Line::<()>::Ended { number, took_s })
+        self.append(&AskLine::<()>::Ended { number, took_s })
     }
 
     /// Every point that was begun, by number; of one that was begun again, the last time. A last line
@@ -220,10 +220,10 @@ impl CampaignFolder {
                 error: format!("line {}: {error}", index + 1),
             })?;
             match line {
-                Line::Began { number, ask } => {
+                AskLine::Began { number, ask } => {
                     asks.insert(number, Asked { number, ask, took_s: None });
                 }
-                Line::Ended { number, took_s } => {
+                AskLine::Ended { number, took_s } => {
                     if let Some(asked) = asks.get_mut(&number) {
                         asked.took_s = Some(took_s);
                     }
@@ -274,7 +274,7 @@ impl CampaignFolder {
         replace(&self.path, Self::REPORT, page.as_bytes())
     }
 
-    fn append(&self, line: &Line<impl Serialize>) -> Result<(), FolderError> {
+    fn append(&self, line: &AskLine<impl Serialize>) -> Result<(), FolderError> {
         let path = self.path.join(ASKS);
         let mut bytes = serde_json::to_vec(line).map_err(|error| FolderError::Damaged {
             path: path.clone(),

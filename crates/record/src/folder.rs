@@ -77,13 +77,13 @@ impl TextWriter {
     /// Appends prompt and answer of one request.
     pub fn append(&self, record: &RequestRecord, answer: Option<&str>) -> Result<(), FolderError> {
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct FolderLine<'a> {
             index: u64,
             prompt: Option<&'a str>,
             answer: Option<&'a str>,
         }
         let prompt = record.prompt.as_deref();
-        let line = Line { index: record.index, prompt, answer };
+        let line = FolderLine { index: record.index, prompt, answer };
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
         (&*self.file).write_all(&line).map_err(|error| FolderError::Io {

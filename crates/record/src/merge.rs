@@ -74,7 +74,7 @@ struct Raw {
 
 /// The field that is written anew: of a field that comes twice, the last one counts.
 #[derive(Clone, PartialEq, Message)]
-struct Worker {
+struct WorkerField {
     #[prost(uint32, tag = "3")]
     worker: u32,
 }
@@ -180,7 +180,7 @@ fn merge_requests(
         let first_worker = parts[place].first_worker;
         if first_worker > 0 {
             let worker = first_worker.saturating_add(raw.worker);
-            raw.message.extend(Worker { worker }.encode_to_vec());
+            raw.message.extend(WorkerField { worker }.encode_to_vec());
         }
         to.append_message(&raw.message);
         to.flush_if_many();

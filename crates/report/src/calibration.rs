@@ -2,7 +2,7 @@
 
 use std::fmt::{Error, Write};
 
-use goodput_campaign::{Calibration, Kind, Level};
+use goodput_campaign::{Calibration, CalibrationLevel, ClimbKind};
 
 use goodput_document::number::count;
 use goodput_document::render::text::WIDTH;
@@ -13,7 +13,7 @@ use goodput_model::plain;
 const REASON: usize = 16;
 
 /// One line about a level that was just measured.
-pub fn calibration_step(level: &Level) -> String {
+pub fn calibration_step(level: &CalibrationLevel) -> String {
     let outcome = level.limited_by.as_ref().map_or_else(
         || format!("error of TTFT {} ms at p99", ms(level.ttft_error_ms[1])),
         |reason| format!("over the limit: {}", plain(reason)),
@@ -30,10 +30,10 @@ fn ms(value: Option<f64>) -> String {
     })
 }
 
-fn name(level: &Level) -> String {
+fn name(level: &CalibrationLevel) -> String {
     let what = match level.kind {
-        Kind::Streams => "streams",
-        Kind::Requests => "req/s",
+        ClimbKind::Streams => "streams",
+        ClimbKind::Requests => "req/s",
     };
     format!("{} {what}", count(level.level as u64))
 }
@@ -62,7 +62,7 @@ fn head() -> String {
     )
 }
 
-fn row(level: &Level) -> String {
+fn row(level: &CalibrationLevel) -> String {
     let mut row = format!(
         "{:>14}{:>10}{:>8}{:>7.1}  {:>7}{:>7}{:>7}{:>6}{:>6}{:>6}",
         name(level),
@@ -111,8 +111,8 @@ fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error>
         writeln!(page, "{}", row(level))?;
     }
     for (kind, title) in [
-        (Kind::Streams, "p99 error of TTFT by events per second"),
-        (Kind::Requests, "p99 schedule slip by requests per second"),
+        (ClimbKind::Streams, "p99 error of TTFT by events per second"),
+        (ClimbKind::Requests, "p99 schedule slip by requests per second"),
     ] {
         plot(page, calibration, kind, title)?;
     }
@@ -137,16 +137,17 @@ const BAR: f64 = 50.0;
 const LEAST: f64 = 0.001;
 const MOST: f64 = 100.0;
 
-fn plot(page: &mut String, all: &Calibration, kind: Kind, title: &str) -> Result<(), Error> {
+fn plot(page: &mut String, all: &Calibration, kind: ClimbKind, title: &str) -> Result<(), Error> {
     let position =
         |ms: f64| ((ms.clamp(LEAST, MOST) / LEAST).ln() / (MOST / LEAST).ln() * BAR) as usize;
-    let mut levels: Vec<&Level> = all.levels.iter().filter(|level| level.kind == kind).collect();
+    let mut levels: Vec<&CalibrationLevel> =
+        all.levels.iter().filter(|level| level.kind == kind).collect();
     levels.sort_by(|a, b| a.level.total_cmp(&b.level));
     writeln!(page, "\n{title} (log, 1 us to 100 ms; `|` is 1 ms)")?;
     for level in levels {
         let (rate, error) = match kind {
-            Kind::Streams => (level.events_per_s, level.ttft_error_ms[1]),
-            Kind::Requests => (level.requests_per_s, level.slip_ms[1]),
+            ClimbKind::Streams => (level.events_per_s, level.ttft_error_ms[1]),
+            ClimbKind::Requests => (level.requests_per_s, level.slip_ms[1]),
         };
         let Some(error) = error else { continue };
         let mut bar: Vec<char> = vec![' '; BAR as usize + 1];

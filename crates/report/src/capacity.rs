@@ -6,7 +6,7 @@ mod charts;
 pub(crate) mod tests;
 
 use goodput_campaign::capacity::{
-    self, Capacity, Cost, EnergyPlan, FanOut, HourState, NoteKind, TrafficPlan, UnitCost,
+    self, Capacity, Cost, EnergyPlan, FanOut, HourState, PlanNoteKind, TrafficPlan, UnitCost,
 };
 
 use cells::{money, rate};
@@ -56,7 +56,7 @@ fn document(plan: &Capacity) -> Document {
 
 /// The answer, and whether to believe what it rests on.
 fn answer(plan: &Capacity) -> Answer {
-    let doubts = plan.notes.iter().filter(|note| note.kind == NoteKind::Doubt).count();
+    let doubts = plan.notes.iter().filter(|note| note.kind == PlanNoteKind::Doubt).count();
     let text = if doubts == 1 { "One doubt" } else { "Doubts" };
     let given = Standing::Words("the rate of a replica was given, not measured here");
     Answer {
@@ -333,12 +333,12 @@ fn fan_out(fan_out: &FanOut) -> Section {
 /// What it rests on; where there is room by kind, what is doubtful first.
 fn notes(plan: &Capacity) -> Section {
     let kinds = [
-        (NoteKind::Doubt, "Doubtful", "Doubtful: the measurement itself"),
-        (NoteKind::Extrapolated, "Beyond", "Beyond what was measured"),
-        (NoteKind::Assumed, "Assumed", "Assumed: it holds only if this does"),
-        (NoteKind::Missing, "Unknown", "Not known"),
+        (PlanNoteKind::Doubt, "Doubtful", "Doubtful: the measurement itself"),
+        (PlanNoteKind::Extrapolated, "Beyond", "Beyond what was measured"),
+        (PlanNoteKind::Assumed, "Assumed", "Assumed: it holds only if this does"),
+        (PlanNoteKind::Missing, "Unknown", "Not known"),
     ];
-    let label = |kind: NoteKind| {
+    let label = |kind: PlanNoteKind| {
         kinds.iter().find(|(own, _, _)| *own == kind).map_or("", |(_, label, _)| label)
     };
     let all = plan.notes.iter().map(|note| Fact::new(label(note.kind), note.text.clone()));

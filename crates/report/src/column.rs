@@ -1,6 +1,6 @@
 //! The page of a column of numbers.
 
-use goodput_stats::{Column, Metric, Quality};
+use goodput_stats::{Metric, NumberColumn, Quality};
 
 use crate::run::latency;
 use goodput_document::number::{cell, count};
@@ -13,14 +13,14 @@ const ALIKE: f64 = 0.5;
 const WIDE: f64 = 0.1;
 
 /// What a column of numbers says.
-pub fn column_text(column: &Column) -> String {
+pub fn column_text(column: &NumberColumn) -> String {
     let [table, marks] = latency::one(&column.metric);
     let found = Section::bare().with(Block::Facts(facts(column)));
     let sections = vec![Section::bare().with(Block::Gap).with(table).with(marks), found];
     render::text::page(&Document { sections, ..Document::default() }, Detail::Full)
 }
 
-fn facts(column: &Column) -> Vec<Fact> {
+fn facts(column: &NumberColumn) -> Vec<Fact> {
     let mut all = Vec::new();
     let mut field = |label: &str, text: String| all.push(Fact::new(label, text));
     let p99 = column.metric.percentiles.get("99");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn page(values: impl Iterator<Item = f64>) -> String {
-        column_text(&Column::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
+        column_text(&NumberColumn::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
     }
 
     #[test]

@@ -24,7 +24,8 @@ use goodput_document::markup::Html;
 use goodput_document::render;
 use goodput_document::render::text::WIDTH;
 use goodput_document::{
-    Answer, Block, Cut, Detail, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
+    Answer, Block, Detail, Document, Fact, Folded, Formats, Section, Standing, Suites, Table,
+    TableCut,
 };
 use tables::{BARE, BETTER, CHANGE, LESS_SURE, NEXT_TO_TEST, SHORT, SURE, UNITS, VALUES};
 
@@ -163,8 +164,8 @@ fn differences(comparison: &Comparison) -> Section {
                 .with_on(Formats::SHORT, Block::Table(short))
                 .with_on(Formats::TEXT, Block::Table(Table { ways, ..tested.clone() }))
                 .with_on(Formats::MARKDOWN, Block::Table(tested.clone()));
-            shown.push(Block::Table(tested.cut(&Cut::new(&title, &CHANGE))));
-            sure.push(Block::Table(tested.cut(&Cut::new(&title, &SURE))));
+            shown.push(Block::Table(tested.cut(&TableCut::new(&title, &CHANGE))));
+            sure.push(Block::Table(tested.cut(&TableCut::new(&title, &SURE))));
         }
         if let Some(other) = tables::figures(comparison, pair, false) {
             let ways = changed(&other.title);
@@ -189,28 +190,28 @@ fn folded(title: &str, blocks: Vec<Block>) -> Option<Block> {
 }
 
 /// What changed and how sure that is, in as few tables as there is room for.
-fn surely_changed(title: &str) -> Vec<Vec<Cut>> {
-    let sure = || Cut::new("How sure", &LESS_SURE);
-    let units = || Cut::new("In units, and the change by ranks", &NEXT_TO_TEST);
+fn surely_changed(title: &str) -> Vec<Vec<TableCut>> {
+    let sure = || TableCut::new("How sure", &LESS_SURE);
+    let units = || TableCut::new("In units, and the change by ranks", &NEXT_TO_TEST);
     vec![
-        vec![Cut::new(title, &CHANGE), Cut::new("How sure", &SURE)],
-        vec![Cut::new(title, &SHORT), sure(), units()],
-        vec![Cut::new(title, &BARE), sure(), Cut::new(VALUES.0, &VALUES.1), units()],
+        vec![TableCut::new(title, &CHANGE), TableCut::new("How sure", &SURE)],
+        vec![TableCut::new(title, &SHORT), sure(), units()],
+        vec![TableCut::new(title, &BARE), sure(), TableCut::new(VALUES.0, &VALUES.1), units()],
     ]
 }
 
 /// What changed, as far as one table has room for it.
-fn only_changed(title: &str) -> Vec<Vec<Cut>> {
-    [CHANGE.as_slice(), &SHORT, &BARE].map(|cut| vec![Cut::new(title, cut)]).to_vec()
+fn only_changed(title: &str) -> Vec<Vec<TableCut>> {
+    [CHANGE.as_slice(), &SHORT, &BARE].map(|cut| vec![TableCut::new(title, cut)]).to_vec()
 }
 
 /// What changed, in as few tables as there is room for.
-fn changed(title: &str) -> Vec<Vec<Cut>> {
-    let units = || Cut::new("In units", &UNITS);
+fn changed(title: &str) -> Vec<Vec<TableCut>> {
+    let units = || TableCut::new("In units", &UNITS);
     vec![
-        vec![Cut::new(title, &CHANGE)],
-        vec![Cut::new(title, &SHORT), units()],
-        vec![Cut::new(title, &BARE), Cut::new(VALUES.0, &VALUES.1), units()],
+        vec![TableCut::new(title, &CHANGE)],
+        vec![TableCut::new(title, &SHORT), units()],
+        vec![TableCut::new(title, &BARE), TableCut::new(VALUES.0, &VALUES.1), units()],
     ]
 }
 

@@ -6,7 +6,7 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use goodput_stats::{LoadGrid, SloCounts, SloLimits, SloStart, SloTally, StatedAnswer};
+use goodput_stats::{LimitTally, LoadGrid, SloCounts, SloLimits, SloStart, StatedAnswer};
 
 use goodput_document::markup::{Html, escaped, filled};
 use goodput_document::number::{amount, count, percent};
@@ -47,7 +47,7 @@ pub(crate) fn fill(
 }
 
 /// One load. The script writes the same cells anew.
-fn row(html: &mut Html, label: &str, kept: &SloTally) {
+fn row(html: &mut Html, label: &str, kept: &LimitTally) {
     html.leaf("th", &[("scope", "row")], label);
     html.leaf("td", &[], &count(kept.requests));
     let share = kept.share();
@@ -65,10 +65,10 @@ fn sentence(counts: &SloCounts) -> String {
     let [ttft, tpot] = [(&counts.ttft, counts.start.ttft), (&counts.tpot, counts.start.tpot)]
         .map(|(stops, at)| stops.get(at).copied().map_or("–".to_owned(), time));
     let wanted = number(counts.start.percent);
-    let all: Vec<(&str, SloTally)> =
+    let all: Vec<(&str, LimitTally)> =
         counts.points.iter().map(|load| (load.label.as_str(), counts.kept(load))).collect();
     let begin = format!("TTFT below {ttft} and TPOT below {tpot} for at least {wanted} %: ");
-    let figures = |kept: &SloTally| {
+    let figures = |kept: &LimitTally| {
         format!(
             "{} good req/s and {} good output tok/s",
             amount(kept.good_rps()),

@@ -6,10 +6,10 @@ use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 use crate::run::{about, workload_name};
 use goodput_document::number::{cell, count};
 use goodput_document::render;
-use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
 use goodput_document::{
-    Answer, Block, Case, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite,
-    Suites, Table, Tone, no_result,
+    Answer, Block, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite, Suites,
+    Table, TestCase, Tone, no_result,
 };
 
 /// The page of several runs, for a terminal.
@@ -260,9 +260,9 @@ fn each(repeats: &Repeats) -> Table {
 fn suite(repeats: &Repeats) -> Suite {
     let run = repeats.run.as_ref();
     let text = |of: fn(&RunFacts) -> &String| run.map(of).cloned().unwrap_or_default();
-    let mut cases: Vec<Case> = repeats.runs.iter().map(case).collect();
+    let mut cases: Vec<TestCase> = repeats.runs.iter().map(case).collect();
     if cases.is_empty() {
-        cases.push(Case::new("runs", "there is no run", Some(Fault::Error("no_verdict"))));
+        cases.push(TestCase::new("runs", "there is no run", Some(Fault::Error("no_verdict"))));
     }
     let mut suite = Suite {
         name: format!("{} on {}", text(|run| &run.workload), text(|run| &run.target)),
@@ -283,7 +283,7 @@ fn suite(repeats: &Repeats) -> Suite {
     suite
 }
 
-fn case(run: &OneRun) -> Case {
+fn case(run: &OneRun) -> TestCase {
     let why = state(run);
     let text = format!(
         "{}{why}; seed {}, {} of {} requests ok",
@@ -297,7 +297,7 @@ fn case(run: &OneRun) -> Case {
         _ if !run.is_used => Some(Fault::Error("not_used")),
         _ => None,
     };
-    Case::new(format!("repeat-{}", run.number), text, fault)
+    TestCase::new(format!("repeat-{}", run.number), text, fault)
 }
 
 /// Figures that are drawn run by run, and the names of their charts.
@@ -333,8 +333,13 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
                 .says(format!("Mean {}{}{}.", signed(found.mean), ends(found, 1.0), from_to(found)))
                 .over(Axis::between("run"), label)
                 .series([
-                    Series::new("mean over runs, 95 %", Shape::Line, 1, vec![mean(from), mean(to)]),
-                    Series::new("run", Shape::Marks, 0, dots),
+                    ChartSeries::new(
+                        "mean over runs, 95 %",
+                        Shape::Line,
+                        1,
+                        vec![mean(from), mean(to)],
+                    ),
+                    ChartSeries::new("run", Shape::Marks, 0, dots),
                 ]),
         )
     };

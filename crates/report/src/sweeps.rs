@@ -22,8 +22,8 @@ use goodput_document::number::{amount, cell, count, percent};
 use goodput_document::render;
 use goodput_document::svg::TONES;
 use goodput_document::{
-    Answer, Block, Case, Cell, Column, Detail, Document, Fact, Failure, Fault, Formats, Rows,
-    Section, Suite, Suites, Table, TableStyle, Tone,
+    Answer, Block, Cell, Column, Detail, Document, Fact, Failure, Fault, Formats, Rows, Section,
+    Suite, Suites, Table, TableStyle, TestCase, Tone,
 };
 use goodput_model::plain;
 
@@ -385,7 +385,7 @@ fn suites(all: &[Configuration]) -> Vec<Suite> {
                 Suite {
                     name: name.clone(),
                     class: vec!["sweep".to_owned(), name.clone()],
-                    cases: vec![Case::new("configuration", why, fault)],
+                    cases: vec![TestCase::new("configuration", why, fault)],
                     ..Suite::default()
                 }
             },
@@ -395,7 +395,7 @@ fn suites(all: &[Configuration]) -> Vec<Suite> {
     let mut suites: Vec<Suite> = all.iter().map(one).collect();
     if suites.is_empty() {
         let fault = Some(Fault::Error("no_verdict"));
-        let cases = vec![Case::new("configurations", "there is none", fault)];
+        let cases = vec![TestCase::new("configurations", "there is none", fault)];
         suites.push(Suite { name: "sweeps".to_owned(), cases, ..Suite::default() });
     }
     suites

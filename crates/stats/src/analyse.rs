@@ -28,8 +28,8 @@ use crate::summary::{
 };
 use crate::until::{self, UntilTally};
 use crate::waterfall::Waterfalls;
-use crate::window::{Extremes, Kind, Window};
-use crate::workload::{Differences, Figures, Judgements, WorkloadTally};
+use crate::window::{Extremes, Window, WindowKind};
+use crate::workload::{Differences, Judgements, WorkloadFigures, WorkloadTally};
 
 /// The numbers of a run, from its records, from what was observed during the run, and from what was
 /// found out about its answers. `records` is called twice and must give the same records each time.
@@ -67,12 +67,13 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
         end: extremes.last.unwrap_or_default(),
-        kind: Kind::Makespan,
+        kind: WindowKind::Makespan,
     };
     let judgements = Judgements::new(judgements);
     let workload = WorkloadTally::new(plan, window, &differences, judgements);
     let caveats = CaveatTally::new(plan, window);
-    let mut tally = Tally::new(whole, plan.target.stream, Cuts::new(samples), workload, caveats);
+    let mut tally =
+        SecondPass::new(whole, plan.target.stream, Cuts::new(samples), workload, caveats);
     tally.slo = SloTally::new(&own, window, &run);
     tally.server = ServerTally::new(plan, samples, window);
     tally.until = UntilTally::new(plan);
@@ -86,12 +87,12 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     tally.finish(plan, run, samples, course)
 }
 
-/// Figures over the whole run, next to those of the window.
+/// WorkloadFigures over the whole run, next to those of the window.
 const WHOLE: [(&str, MetricName); 3] =
     [("ttft", MetricName::Ttft), ("tpot", MetricName::Tpot), ("e2e", MetricName::E2e)];
 
 /// Everything that a second pass adds up.
-struct Tally {
+struct SecondPass {
     window: Window,
     whole: Window,
     stream: bool,
@@ -126,7 +127,7 @@ struct Tally {
     server: ServerTally,
 }
 
-impl Tally {
+impl SecondPass {
     fn new(
         whole: Window,
         stream: bool,
@@ -323,7 +324,8 @@ impl Tally {
         });
         caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
-        let Figures { lengths, breakdown, cache, replay, structured, recount, sessions } = figures;
+        let WorkloadFigures { lengths, breakdown, cache, replay, structured, recount, sessions } =
+            figures;
         Summary {
             schema: Summary::SCHEMA.to_owned(),
             verdict: Verdict::from_caveats(&caveats),

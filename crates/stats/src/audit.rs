@@ -131,18 +131,18 @@ pub(crate) struct Check {
 }
 
 /// Looks at a result; says nothing where the check does not apply.
-type Look = fn(&Reported) -> Option<Finding>;
+type Look = fn(&Reported) -> Option<CheckFinding>;
 
 /// What a check says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Finding {
+struct CheckFinding {
     status: Status,
     severity: Severity,
     evidence: String,
     advice: String,
 }
 
-impl Finding {
+impl CheckFinding {
     fn new(
         status: Status,
         severity: Severity,
@@ -202,7 +202,7 @@ impl Check {
     }
 
     fn item(&self, run: &Reported) -> Option<Item> {
-        let Finding { status, severity, evidence, advice } = (self.run)(run)?;
+        let CheckFinding { status, severity, evidence, advice } = (self.run)(run)?;
         Some(Item {
             check: self.code.to_owned(),
             title: self.title.to_owned(),

@@ -23,7 +23,7 @@ use crate::summary::{
     ClientSummary, GpuSummary, LoadSummary, Requests, RunFacts, ServerSummary, Tokens,
 };
 use crate::window::Window;
-use crate::workload::Figures;
+use crate::workload::WorkloadFigures;
 
 pub use advice::time as flag_time;
 pub(crate) use tally::{CaveatTally, Counted};
@@ -40,7 +40,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) window: Window,
     pub(crate) balance: &'a Balance,
     pub(crate) client: &'a ClientSummary,
-    pub(crate) figures: &'a Figures,
+    pub(crate) figures: &'a WorkloadFigures,
     pub(crate) key: &'a KeyFigures,
     pub(crate) course: &'a Course,
     pub(crate) tally: &'a Counted,

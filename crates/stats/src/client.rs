@@ -198,16 +198,16 @@ fn host_summary(looks: &[Seen]) -> Option<HostSummary> {
 
 /// What one thread did between two looks.
 #[derive(Clone, Copy, Default)]
-struct Change {
+struct ThreadDelta {
     cpu: Nanos,
     waited: Nanos,
     preempted: u64,
 }
 
 /// Threads of one name count as one.
-fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, Change> {
+fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, ThreadDelta> {
     let total = |host: &HostSample| {
-        let mut totals = BTreeMap::<String, Change>::new();
+        let mut totals = BTreeMap::<String, ThreadDelta>::new();
         for thread in &host.threads {
             let total = totals.entry(thread.name.clone()).or_default();
             total.cpu += thread.cpu;
@@ -227,7 +227,7 @@ fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, Change> 
 }
 
 impl ThreadSummary {
-    fn add(&mut self, change: Change, seconds: f64) {
+    fn add(&mut self, change: ThreadDelta, seconds: f64) {
         self.cpu_share_max = self.cpu_share_max.max(change.cpu.as_secs() / seconds);
         self.cpu_share += change.cpu.as_secs();
         self.waited_share += change.waited.as_secs();

@@ -10,7 +10,7 @@ use crate::summary::Metric;
 
 /// What a column of numbers says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Column {
+pub struct NumberColumn {
     /// `goodput.column/1`
     pub schema: String,
     /// The distribution, with intervals.
@@ -51,7 +51,7 @@ pub struct ColumnShift {
     pub is_clear: bool,
 }
 
-impl Column {
+impl NumberColumn {
     /// The format this version writes.
     pub const SCHEMA: &'static str = "goodput.column/1";
 
@@ -96,7 +96,7 @@ mod tests {
         // A start that is ten times as high, then forty values in turn.
         let values: Vec<f64> =
             (0..440).map(|i| f64::from(100 + i % 40) / if i < 40 { 1.0 } else { 10.0 }).collect();
-        let column = Column::of(&values, &[50.0, 99.9], false);
+        let column = NumberColumn::of(&values, &[50.0, 99.9], false);
         assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (440, Some(12.1)));
         assert_eq!(column.metric.percentiles["99.9"].value, Some(139.0));
         let modes = column.two_modes.unwrap();
@@ -108,13 +108,13 @@ mod tests {
         // Every five values after the start have the same mean, so nothing is left to gain.
         let values: Vec<f64> =
             (0..440).map(|i| if i < 40 { 100.0 } else { f64::from(10 + i % 5) }).collect();
-        assert_eq!(Column::of(&values, &[], false).mser5.unwrap().cut, 40);
+        assert_eq!(NumberColumn::of(&values, &[], false).mser5.unwrap().cut, 40);
     }
 
     #[test]
     fn nothing_comes_of_nothing() {
         for values in [&[][..], &[5.0], &[f64::INFINITY, 1.0]] {
-            let column = Column::of(values, &[50.0, 99.0], true);
+            let column = NumberColumn::of(values, &[50.0, 99.0], true);
             assert_eq!((column.mser5, column.trend, column.two_modes), (None, None, None));
             assert_eq!(column.metric.n, values.len() as u64);
         }

@@ -7,7 +7,7 @@ use crate::saturation;
 use crate::series::SeriesTally;
 use crate::steady;
 use crate::summary::{Cut, Saturation, Steadiness};
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 /// What the series say.
 #[derive(Debug, Clone)]
@@ -25,8 +25,8 @@ pub(crate) struct Course {
 /// A window by count begins just after an event and ends with one; one that was moved begins at an
 /// instant, and its last event still belongs to it.
 fn moved(window: Window, start: Nanos) -> Window {
-    let end = if window.kind == Kind::Count { window.end + Nanos(1) } else { window.end };
-    Window { start, end, kind: Kind::Time }
+    let end = if window.kind == WindowKind::Count { window.end + Nanos(1) } else { window.end };
+    Window { start, end, kind: WindowKind::Time }
 }
 
 impl Course {

@@ -1,7 +1,7 @@
 //! What charts are drawn from, beyond the [`Summary`]: distributions, the course of the run, and
 //! where every request lies between the limits that an SLO may have.
 //!
-//! Long series are thinned here, for drawing alone: no figure is computed from them. Counts between
+//! Long series are thinned here, for drawing alone: no figure is computed from them. NumberCounts between
 //! the edges of [`SloGrid`] are exact.
 
 mod counts;
@@ -17,7 +17,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 pub use slo_counts::{
-    LoadGrid, SloAnswer, SloCounts, SloLimits, SloLoad, SloStart, SloTally, StatedAnswer,
+    LimitTally, LoadGrid, SloAnswer, SloCounts, SloLimits, SloLoad, SloStart, StatedAnswer,
 };
 
 use goodput_model::{
@@ -30,11 +30,11 @@ use crate::request::{Latencies, placed_gaps};
 use crate::sample::Sample;
 use crate::summary::Summary;
 use crate::workload::Judgements;
-use counts::Counts;
+use counts::NumberCounts;
 use distribution::{of_counts, of_sample};
 use positions::Positions;
 use slo_grid::Grid;
-use stalls::Stalls;
+use stalls::StallCandidates;
 use timeline::TimelineTally;
 
 /// What charts are drawn from.
@@ -156,7 +156,7 @@ pub fn details(
 ) -> Details {
     let start = Nanos::from_secs_f64(summary.window.start_s);
     let has_cut = summary.window.cut.as_ref().is_some_and(|cut| cut.cut_s > 0.0);
-    let mut tally = Tally::new(plan, summary, samples);
+    let mut tally = DetailsTally::new(plan, summary, samples);
     for record in records {
         let is_cut = has_cut && record.scheduled < start;
         tally.timeline.add(&record);
@@ -188,26 +188,26 @@ const KEPT: [(&str, MetricName); 4] = [
 ];
 
 /// Everything that the pass adds up.
-struct Tally {
+struct DetailsTally {
     cuts: Cuts,
     stream: bool,
     kept: [Sample; KEPT.len()],
-    gaps: Counts,
+    gaps: NumberCounts,
     positions: Positions,
-    stalls: Stalls,
+    stalls: StallCandidates,
     timeline: TimelineTally,
     grid: Grid,
 }
 
-impl Tally {
+impl DetailsTally {
     fn new(plan: &Plan, summary: &Summary, samples: &[Seen]) -> Self {
         Self {
             cuts: Cuts::new(samples),
             stream: plan.target.stream,
             kept: Default::default(),
-            gaps: Counts::new(GAP_BITS),
+            gaps: NumberCounts::new(GAP_BITS),
             positions: Positions::default(),
-            stalls: Stalls::new(),
+            stalls: StallCandidates::new(),
             timeline: TimelineTally::default(),
             grid: Grid::new(plan, summary),
         }

@@ -45,7 +45,7 @@ pub(crate) fn summary(
     let last = gpus.keys().next_back()?;
     // One that never answered has its place too.
     let count = facts.gpus.len().max(*last as usize + 1);
-    let places: Vec<looks::Looks<'_>> =
+    let places: Vec<looks::GpuLooks<'_>> =
         (0u32..).take(count).map(|place| gpus.get(&place).cloned().unwrap_or_default()).collect();
     let mut devices: Vec<GpuDevice> = places.iter().map(|looks| looks.device(window)).collect();
     for (device, facts) in devices.iter_mut().zip(&facts.gpus) {

@@ -60,10 +60,10 @@ mod tests;
 pub use analyse::{analyse, analyse_found};
 pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
 pub use caveats::flag_time;
-pub use column::{Column, ColumnShift, ColumnTrend};
+pub use column::{ColumnShift, ColumnTrend, NumberColumn};
 pub use details::{
-    Details, Distribution, LoadGrid, PositionBand, SloAnswer, SloCounts, SloGrid, SloLimits,
-    SloLoad, SloStart, SloTally, StallView, StatedAnswer, Timeline, completed, details,
+    Details, Distribution, LimitTally, LoadGrid, PositionBand, SloAnswer, SloCounts, SloGrid,
+    SloLimits, SloLoad, SloStart, StallView, StatedAnswer, Timeline, completed, details,
 };
 pub use each::{Each, RequestFigures};
 pub use estimate::{

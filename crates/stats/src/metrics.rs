@@ -8,7 +8,7 @@ use crate::cuts::Cuts;
 use crate::estimate::{Contention, Memory, Visit, lag1};
 use crate::modes::{self, TwoModes};
 use crate::request::{Latencies, Seen, gaps};
-use crate::runs::{Micros, Runs};
+use crate::runs::{Micros, ValueRuns};
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Metric, Spread};
 use crate::window::Window;
@@ -38,13 +38,13 @@ pub(crate) struct KeyFigures {
     pub(crate) modes: Vec<(&'static str, TwoModes)>,
 }
 
-/// Gaps of one batch of time in microseconds.
+/// BatchGaps of one batch of time in microseconds.
 #[derive(Debug, Default)]
-struct Gaps {
+struct BatchGaps {
     /// Before chunks of one token, or an unknown number.
     short_us: Micros,
     /// Before chunks of several tokens, and how many.
-    long_us: Runs<(u32, u32)>,
+    long_us: ValueRuns<(u32, u32)>,
 }
 
 /// Samples of every metric, filled request by request.
@@ -58,7 +58,7 @@ pub(crate) struct Metrics {
     ttfa: Sample,
     tpot: Sample,
     /// By batch: by far the most numerous samples, so kept small.
-    gaps: Vec<Gaps>,
+    gaps: Vec<BatchGaps>,
     max_gap: Sample,
     e2e: Sample,
     e2e_sent: Sample,
@@ -103,7 +103,7 @@ impl Metrics {
 
     fn add_gaps(&mut self, record: &RequestRecord, batch: usize, cuts: &Cuts) {
         if self.gaps.len() <= batch {
-            self.gaps.resize_with(batch + 1, Gaps::default);
+            self.gaps.resize_with(batch + 1, BatchGaps::default);
         }
         let kept = &mut self.gaps[batch];
         for (gap, tokens) in gaps(record, cuts) {
@@ -167,7 +167,7 @@ impl Metrics {
         samples.into_iter().map(|(metric, sample)| (metric.name(), sample.memory())).collect()
     }
 
-    /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
+    /// BatchGaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
     /// manieth of very many.
     fn some_gaps(&mut self) -> Vec<f64> {
         let runs = self.gaps.iter_mut().flat_map(|gaps| gaps.short_us.sorted());

@@ -94,7 +94,7 @@ pub struct Headline {
 }
 
 /// Where a figure is found in a summary, with its interval where it has one.
-struct Found {
+struct FigurePath {
     value: f64,
     ends: Option<(f64, f64)>,
 }
@@ -112,7 +112,7 @@ fn number(percent: &str) -> f64 {
 }
 
 /// Every headline of a run. A figure that is added here is on the page and in the file.
-fn figures(summary: &Summary) -> Vec<(String, Found)> {
+fn figures(summary: &Summary) -> Vec<(String, FigurePath)> {
     let requests = &summary.requests;
     let errors = requests.failed as f64 / requests.scheduled.max(1) as f64;
     let plain = [
@@ -120,9 +120,9 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
         ("output_tokens_per_s", summary.throughput.output_tokens_per_s),
         ("error_share", (requests.scheduled > 0).then_some(errors)),
     ];
-    let plain = plain
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), Found { value: value?, ends: None })));
+    let plain = plain.into_iter().filter_map(|(name, value)| {
+        Some((name.to_owned(), FigurePath { value: value?, ends: None }))
+    });
     let percentiles = METRICS.iter().flat_map(|(metric, percents)| {
         let stated = summary.metrics.get(*metric).map(|metric| &metric.percentiles);
         let named = percents.iter().map(|percent| (*percent).to_owned());
@@ -138,7 +138,7 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
             // What one run cannot say several do not either.
             let found = stated?.get(&percent).filter(|p| p.quality.has_interval())?;
             let ends = found.low.zip(found.high);
-            Some((format!("{metric}_p{percent}"), Found { value: found.value?, ends }))
+            Some((format!("{metric}_p{percent}"), FigurePath { value: found.value?, ends }))
         })
     });
     let slo = summary.slo.iter().flat_map(|slo| {
@@ -147,8 +147,9 @@ fn figures(summary: &Summary) -> Vec<(String, Found)> {
         let rate = (slo.goodput_rps, None);
         [("attainment", share), ("goodput_rps", rate)]
     });
-    let slo = slo
-        .filter_map(|(name, (value, ends))| Some((name.to_owned(), Found { value: value?, ends })));
+    let slo = slo.filter_map(|(name, (value, ends))| {
+        Some((name.to_owned(), FigurePath { value: value?, ends }))
+    });
     plain.chain(percentiles).chain(slo).collect()
 }
 
@@ -159,7 +160,7 @@ const ENOUGH: u32 = 5;
 pub fn repeats(summaries: &[Summary]) -> Repeats {
     let runs: Vec<OneRun> =
         summaries.iter().enumerate().map(|(place, run)| one(place, run)).collect();
-    let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<FigurePath>> = BTreeMap::new();
     let used = summaries.iter().zip(&runs).filter(|(_, run)| run.is_used);
     for (name, figure) in used.flat_map(|(summary, _)| figures(summary)) {
         found.entry(name).or_default().push(figure);
@@ -215,7 +216,7 @@ fn load(summary: &Summary) -> String {
 }
 
 /// The mean squared standard error of the runs, by their 95 % intervals.
-fn within(figures: &[Found]) -> Option<f64> {
+fn within(figures: &[FigurePath]) -> Option<f64> {
     let errors = student_quantile(1.0 - TAIL, OWN_DEGREES);
     let squares = figures.iter().map(|figure| {
         let (low, high) = figure.ends?;
@@ -225,7 +226,7 @@ fn within(figures: &[Found]) -> Option<f64> {
     (!figures.is_empty()).then(|| sum / figures.len() as f64)
 }
 
-fn headline(figures: &[Found], limit: f64) -> Headline {
+fn headline(figures: &[FigurePath], limit: f64) -> Headline {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;

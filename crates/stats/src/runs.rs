@@ -6,20 +6,20 @@ const FOLD: usize = 1 << 16;
 /// Values and how often each was seen. Most gaps of a long run are equal to the microsecond to some
 /// others, so that this is far smaller than all of them.
 #[derive(Debug)]
-pub(crate) struct Runs<T> {
+pub(crate) struct ValueRuns<T> {
     /// In order.
     runs: Vec<(T, u32)>,
     /// What came last, in any order.
     recent: Vec<T>,
 }
 
-impl<T> Default for Runs<T> {
+impl<T> Default for ValueRuns<T> {
     fn default() -> Self {
         Self { runs: Vec::new(), recent: Vec::new() }
     }
 }
 
-impl<T: Ord + Copy> Runs<T> {
+impl<T: Ord + Copy> ValueRuns<T> {
     pub(crate) fn push(&mut self, value: T) {
         self.recent.push(value);
         if self.recent.len() >= FOLD.max(self.runs.len()) {
@@ -66,7 +66,7 @@ const DENSE: u32 = 1 << 17;
 #[derive(Debug, Default)]
 pub(crate) struct Micros {
     short: Vec<u32>,
-    long: Runs<u32>,
+    long: ValueRuns<u32>,
 }
 
 impl Micros {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_value_is_counted_whenever_it_came() {
-        let mut runs = Runs::default();
+        let mut runs = ValueRuns::default();
         assert!(runs.is_empty());
         // Two folds by themselves, and one at the end; the last values are new ones below and above.
         for k in 0..150_000u32 {

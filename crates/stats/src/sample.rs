@@ -10,7 +10,7 @@ use crate::estimate::{
 };
 use crate::request::Seen;
 use crate::summary::{LevelSummary, Metric, Percentile, Quality, Quick, Spread};
-use part::{Part, of_key, reached_by, up_to};
+use part::{SlicePart, of_key, reached_by, up_to};
 
 /// What is to be said about a metric.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ impl<'a> Wanted<'a> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
     /// By slice of time; a single one where values have no time.
-    parts: Vec<Part>,
+    parts: Vec<SlicePart>,
     is_batched: bool,
     /// Whether all values have a slice of their own, rather than a batch.
     is_sliced: bool,
@@ -140,12 +140,12 @@ impl Sample {
         }
     }
 
-    fn part(&mut self, slice: Option<u16>) -> &mut Part {
+    fn part(&mut self, slice: Option<u16>) -> &mut SlicePart {
         self.is_sorted = false;
         self.is_batched |= slice.is_some();
         let slice = usize::from(slice.unwrap_or(0).min(SLICES - 1));
         if self.parts.len() <= slice {
-            self.parts.resize_with(slice + 1, Part::default);
+            self.parts.resize_with(slice + 1, SlicePart::default);
         }
         &mut self.parts[slice]
     }
@@ -153,7 +153,7 @@ impl Sample {
     /// What each batch of time has of something, added up over its slices.
     fn batches<T: Copy + Default>(
         &self,
-        of: impl Fn(&Part) -> T,
+        of: impl Fn(&SlicePart) -> T,
         add: impl Fn(T, T) -> T,
     ) -> [T; BATCHES as usize] {
         let mut batches = [T::default(); BATCHES as usize];
@@ -167,7 +167,7 @@ impl Sample {
 
     /// Number of values, censored ones included.
     pub fn len(&self) -> u64 {
-        self.parts.iter().map(Part::len).sum()
+        self.parts.iter().map(SlicePart::len).sum()
     }
 
     /// Whether there is no value at all.
@@ -181,7 +181,7 @@ impl Sample {
 
     /// Number of values that were reached.
     fn reached(&self) -> u64 {
-        self.parts.iter().map(Part::reached).sum()
+        self.parts.iter().map(SlicePart::reached).sum()
     }
 
     /// Sorts the values, once, before quantiles are asked for.
@@ -207,10 +207,10 @@ impl Sample {
         let Some((mean, deviation)) = self.mean().zip(self.standard_deviation()) else {
             return Memory::none(n);
         };
-        let values = self.inflation(Part::sum, deviation * deviation);
+        let values = self.inflation(SlicePart::sum, deviation * deviation);
         let beyond = |percent: f64| {
             let at = self.at_rank(((n as f64 * percent / 100.0).ceil() as u64).max(1));
-            let count = |part: &Part| at.map_or(0, |at| part.before(up_to(part, at))) as f64;
+            let count = |part: &SlicePart| at.map_or(0, |at| part.before(up_to(part, at))) as f64;
             let share = self.parts.iter().map(&count).sum::<f64>() / n as f64;
             self.inflation(count, share * (1.0 - share))
         };
@@ -229,7 +229,7 @@ impl Sample {
 
     /// How much more a sum over values that were reached varies than that of independent ones with
     /// this variance.
-    fn inflation(&self, sum: impl Fn(&Part) -> f64, variance: f64) -> Inflation {
+    fn inflation(&self, sum: impl Fn(&SlicePart) -> f64, variance: f64) -> Inflation {
         let sums: Vec<f64> = self.parts.iter().map(sum).collect();
         let n = self.reached() as f64;
         let mean = sums.iter().sum::<f64>() / n;
@@ -283,7 +283,7 @@ impl Sample {
     pub(crate) fn some_sorted(&self, most: usize) -> Vec<f64> {
         let step = (self.reached() as usize).div_ceil(most.max(1)).max(1);
         // From sorted parts, so that each keeps its shape.
-        let all = |part: &Part| {
+        let all = |part: &SlicePart| {
             let each = part.counted().flat_map(|(value, count)| repeat_n(value, count as usize));
             each.skip(step / 2).step_by(step).collect::<Vec<f64>>()
         };
@@ -329,18 +329,18 @@ impl Sample {
 
     /// What this sample says about the quantile with this value, by the values beyond it.
     fn effective(&self, value: Option<f64>, q: f64) -> Option<Effective> {
-        let late = |part: &Part| value.map_or(0, |at| part.failed_beyond(at));
-        let larger = |part: &Part| {
+        let late = |part: &SlicePart| value.map_or(0, |at| part.failed_beyond(at));
+        let larger = |part: &SlicePart| {
             // Beyond one that was never reached nothing is known.
             value.map_or(0, |at| part.len() - part.before(up_to(part, at))) + late(part)
         };
-        let as_large = |part: &Part| {
+        let as_large = |part: &SlicePart| {
             let below = |at| part.values.partition_point(|other| other.total_cmp(&at).is_lt());
             value.map_or(part.censored, |at| part.len() - part.before(below(at))) + late(part)
         };
         // Where it equals the largest, those that reach it can still come together.
         let has_larger = self.parts.iter().any(|part| larger(part) > 0);
-        let counts = |part: &Part| {
+        let counts = |part: &SlicePart| {
             (part.len() + late(part), if has_larger { larger(part) } else { as_large(part) })
         };
         let add = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
@@ -419,7 +419,7 @@ impl Sample {
 
     /// Mean of the values that were reached.
     pub(crate) fn mean(&self) -> Option<f64> {
-        let sum: f64 = self.parts.iter().map(Part::sum).sum();
+        let sum: f64 = self.parts.iter().map(SlicePart::sum).sum();
         (self.reached() > 0).then(|| sum / self.reached() as f64)
     }
 
@@ -434,7 +434,7 @@ impl Sample {
 
     pub(crate) fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
-        let values = self.parts.iter().flat_map(Part::counted);
+        let values = self.parts.iter().flat_map(SlicePart::counted);
         let squares: f64 = values.map(|(value, count)| (value - mean).powi(2) * count as f64).sum();
         (self.reached() > 1).then(|| (squares / (self.reached() - 1) as f64).sqrt())
     }
@@ -501,7 +501,7 @@ impl Sample {
         let beyond = |(value, count): (f64, u64)| {
             if value > from { (value / from).ln() * count as f64 } else { 0.0 }
         };
-        let logarithms: f64 = self.parts.iter().flat_map(Part::counted).map(beyond).sum();
+        let logarithms: f64 = self.parts.iter().flat_map(SlicePart::counted).map(beyond).sum();
         logarithms > tail as f64 / INDEX
     }
 
@@ -587,7 +587,7 @@ impl Sample {
 
 impl FromIterator<f64> for Sample {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let part = Part { values: values.into_iter().collect(), ..Part::default() };
+        let part = SlicePart { values: values.into_iter().collect(), ..SlicePart::default() };
         Self { parts: vec![part], ..Self::default() }
     }
 }

@@ -19,10 +19,10 @@ use goodput_model::{
 use crate::cuts::Cuts;
 use crate::request::Latencies;
 use crate::summary::{EndpointSummary, ServerSummary};
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 use against::ClientSide;
-use looks::{Between, Looks};
-use points::{Point, points};
+use looks::{Between, ServerLooks};
+use points::{CombinedPoint, points};
 use queue::Arrivals;
 
 /// Filled by all requests of a run.
@@ -41,7 +41,7 @@ pub(crate) struct ServerTally {
 impl Default for ServerTally {
     fn default() -> Self {
         Self {
-            window: Window { start: Nanos::ZERO, end: Nanos::ZERO, kind: Kind::Time },
+            window: Window { start: Nanos::ZERO, end: Nanos::ZERO, kind: WindowKind::Time },
             interval: Nanos::ZERO,
             stream: true,
             users: None,
@@ -62,7 +62,7 @@ impl ServerTally {
                 Mode::Closed { concurrency, .. } => Some(concurrency),
                 Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. } => None,
             },
-            client: ClientSide::new(&Looks::of(samples), window),
+            client: ClientSide::new(&ServerLooks::of(samples), window),
             arrivals: Arrivals::default(),
         }
     }
@@ -80,7 +80,7 @@ impl ServerTally {
         facts: &SystemFacts,
     ) -> Option<ServerSummary> {
         let Self { window, interval, users, client, arrivals, .. } = self;
-        let looks = Looks::of(samples);
+        let looks = ServerLooks::of(samples);
         let endpoints = endpoints(&looks, facts, window, interval);
         let points = points(&looks, interval);
         let ttft_by_queue = arrivals.by_queue(&points, interval);
@@ -88,7 +88,8 @@ impl ServerTally {
             let queued = ttft_by_queue.filter(|found| found.bands.len() > 1)?;
             return Some(ServerSummary { ttft_by_queue: Some(queued), ..ServerSummary::default() });
         }
-        let inside: Vec<&Point> = points.iter().filter(|point| window.contains(point.at)).collect();
+        let inside: Vec<&CombinedPoint> =
+            points.iter().filter(|point| window.contains(point.at)).collect();
         let between = looks.between(|at| window.contains(at));
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
         let counters = totals::counters(&between);
@@ -117,7 +118,7 @@ impl ServerTally {
 
 /// Those that answered, and those that should have.
 fn endpoints(
-    looks: &Looks<'_>,
+    looks: &ServerLooks<'_>,
     facts: &SystemFacts,
     window: Window,
     interval: Nanos,
@@ -161,7 +162,7 @@ fn answers(asked: &[&Scrape], window: Window) -> EndpointSummary {
                 summary.malformed = summary.malformed.max(u64::from(reading.malformed));
                 took.push(scrape.took.as_ms());
                 longest = longest.max(gap(last, scrape.at));
-                // Looks before the first request, all at zero, are as good as one.
+                // ServerLooks before the first request, all at zero, are as good as one.
                 let is_other = last != Some(scrape.at) && window.contains(scrape.at);
                 summary.looks += u64::from(is_other);
                 last = Some(scrape.at);

@@ -25,9 +25,9 @@ use crate::summary::{
 use crate::window::Window;
 use fit::FitTally;
 use fluidity::FluidityTally;
-use interval::{Estimate, ShareTally};
-use judge::{Ending, JudgedBy};
+use interval::{IntervalEstimate, ShareTally};
 pub(crate) use judge::{Judge, is_whole};
+use judge::{JudgedBy, RequestEnding};
 use term::TermTally;
 
 /// Everything that a pass over the measured requests adds up about the SLO.
@@ -95,12 +95,12 @@ impl SloTally {
         let slice = self.window.slice(record.scheduled);
         let judged = self.judge.look(record, cuts);
         let ttft = judged.latencies.get(MetricName::Ttft);
-        if let (Ending::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
+        if let (RequestEnding::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
             self.fit.add(judged.prompt_tokens, ttft);
         }
         self.terms.iter_mut().for_each(|term| term.add(&judged, slice));
         self.scheduled += 1;
-        let is_given_up = matches!(judged.ending, Ending::GivenUp(_));
+        let is_given_up = matches!(judged.ending, RequestEnding::GivenUp(_));
         self.answered.add(slice, record.is_ok() || is_given_up, false);
         let Some(is_good) = self.judge.verdict(&judged) else {
             self.undetermined += 1;
@@ -113,13 +113,13 @@ impl SloTally {
             tally.add(judged.pacing.as_ref(), index);
         }
         match judged.ending {
-            Ending::Failed => self.misses.failed += 1,
-            Ending::TimedOut => self.misses.timed_out += 1,
-            Ending::Empty => self.misses.empty += 1,
-            Ending::Truncated => self.misses.truncated += 1,
-            Ending::Whole | Ending::GivenUp(_) if !is_good => self.misses.limits += 1,
-            Ending::GivenUp(_) => {}
-            Ending::Whole => {
+            RequestEnding::Failed => self.misses.failed += 1,
+            RequestEnding::TimedOut => self.misses.timed_out += 1,
+            RequestEnding::Empty => self.misses.empty += 1,
+            RequestEnding::Truncated => self.misses.truncated += 1,
+            RequestEnding::Whole | RequestEnding::GivenUp(_) if !is_good => self.misses.limits += 1,
+            RequestEnding::GivenUp(_) => {}
+            RequestEnding::Whole => {
                 let tokens = record.exchange.output_tokens.map_or(0, |count| count.n);
                 self.output_tokens += u64::from(tokens);
             }
@@ -146,7 +146,7 @@ impl SloTally {
         let strongest = |sum: Memory, term: &SloTerm| sum.stronger(run.memory(term.metric));
         let memory = self.judge.terms().iter().fold(Memory::none(0), strongest);
         let share = self.good.estimate(memory, self.target);
-        let Estimate { value: attainment, low, high, n_eff } = share;
+        let IntervalEstimate { value: attainment, low, high, n_eff } = share;
         let attainment_state = match self.target {
             None => SloState::Reported,
             Some(target) => against_target(target, share),
@@ -199,7 +199,7 @@ impl SloTally {
 }
 
 /// Whether this many were good. All of them cannot be proven by a sample: that is judged as it is.
-fn against_target(target: f64, share: Estimate) -> SloState {
+fn against_target(target: f64, share: IntervalEstimate) -> SloState {
     // A share that rounding leaves just below is not below.
     let is_below = |end: Option<f64>| end.map(|end| end < target - 1e-9);
     match share.value {

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use crate::series::{Medians, Series};
 
 pub use crate::summary::Slope;
-pub use crate::summary::steady::{Cut, SeriesCut, Shift, State, Steadiness, Trend};
+pub use crate::summary::steady::{Cut, SeriesCut, Shift, Steadiness, SteadyAnswer, Trend};
 pub use mser::{Mser, mser5};
 pub(crate) use trend::{MOST_POINTS, median, thin};
 pub use trend::{MannKendall, Pettitt, least_squares, mann_kendall, pettitt, theil_sen};
@@ -69,7 +69,7 @@ fn dense(series: &Series) -> Cow<'_, Series> {
 
 /// Which series are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judged {
+enum JudgedSeries {
     All,
     /// TTFT and TPOT only: every load of other tools finds an empty server, which is not a fault of
     /// the latencies.
@@ -77,13 +77,13 @@ enum Judged {
 }
 
 /// The series by name, without those that have too few values.
-fn named(series: &Series, judged: Judged) -> Vec<(&'static str, &[f64])> {
+fn named(series: &Series, judged: JudgedSeries) -> Vec<(&'static str, &[f64])> {
     let mut named = match judged {
-        Judged::All => vec![
+        JudgedSeries::All => vec![
             ("in_flight", &series.in_flight[..]),
             ("output_tokens_per_s", &series.tokens_per_s),
         ],
-        Judged::Latencies => Vec::new(),
+        JudgedSeries::Latencies => Vec::new(),
     };
     for (name, medians) in [("ttft", &series.ttft), ("tpot", &series.tpot)] {
         if is_dense(medians) {
@@ -96,10 +96,10 @@ fn named(series: &Series, judged: Judged) -> Vec<(&'static str, &[f64])> {
 
 /// What MSER-5 asks to leave out at the beginning, and which of that is clear.
 pub fn cut(series: &Series) -> Cut {
-    cut_of(&dense(series), Judged::All)
+    cut_of(&dense(series), JudgedSeries::All)
 }
 
-fn cut_of(series: &Series, judged: Judged) -> Cut {
+fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
     let chance = Chance::of(series);
@@ -160,17 +160,17 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
 /// Bins at the start with an unknown number of requests in flight: a file may leave out those
 /// that were sent before its first request, and two residence times later little of that is left.
 /// Within them the end of a queue looks like a cold start.
-fn unknown_bins(chance: Chance, judged: Judged) -> usize {
+fn unknown_bins(chance: Chance, judged: JudgedSeries) -> usize {
     match judged {
-        Judged::All => 0,
-        Judged::Latencies => (2.0 * chance.residence) as usize,
+        JudgedSeries::All => 0,
+        JudgedSeries::Latencies => (2.0 * chance.residence) as usize,
     }
 }
 
 /// The waits before the cut are what a queue makes of the number in flight: either the rest has
 /// waits like that where as many were in flight, or it never had as many. Not where that number
 /// itself is beyond chance.
-fn is_queueing(series: &Series, cut: usize, chance: Chance, judged: Judged) -> bool {
+fn is_queueing(series: &Series, cut: usize, chance: Chance, judged: JudgedSeries) -> bool {
     let (before, after) = series.in_flight.split_at(cut.min(series.len()));
     let unknown = unknown_bins(chance, judged).min(before.len());
     let before = before.get(unknown..).unwrap_or_default();
@@ -249,36 +249,37 @@ fn dependence(values: &[f64]) -> f64 {
 /// Judges a span from the beginning of the load (or the end of its warm-up) to the end of the
 /// window.
 pub fn judge(series: &Series) -> Steadiness {
-    judge_of(series, Judged::All)
+    judge_of(series, JudgedSeries::All)
 }
 
 /// The same by TTFT and TPOT alone.
 pub(crate) fn judge_latencies(series: &Series) -> Steadiness {
-    judge_of(series, Judged::Latencies)
+    judge_of(series, JudgedSeries::Latencies)
 }
 
-fn judge_of(series: &Series, judged: Judged) -> Steadiness {
+fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
     let series = &*dense(series);
     let cut = cut_of(series, judged);
     let named = named(series, judged);
     if named.is_empty() {
-        return Steadiness { state: State::TooShort, cut, ..Steadiness::default() };
+        return Steadiness { state: SteadyAnswer::TooShort, cut, ..Steadiness::default() };
     }
     let chance = Chance::of(series);
     let never = cut.series.iter().find(|(_, one)| one.is_stuck()).map(|(name, _)| name.clone());
     // Where no cut helps, the whole is looked at.
     let from_s = if never.is_some() { 0.0 } else { cut.cut_s };
     let from = (from_s / series.bin.as_secs()).round() as usize;
-    let mut found: Vec<Course> = Vec::new();
+    let mut found: Vec<SeriesCourse> = Vec::new();
     for (name, values) in &named {
         let rest = values.get(from..).unwrap_or_default();
         let start_s = series.start.as_secs() + from as f64 * series.bin.as_secs();
         let beyond = if *name == "tpot" { BEYOND_NOISE } else { BEYOND };
-        let place = Place { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
-        found.extend(Course::of(rest, place, chance.floor(name)));
+        let place =
+            SeriesStart { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
+        found.extend(SeriesCourse::of(rest, place, chance.floor(name)));
     }
     // Every series could double and still pass for chance.
-    let is_blind = !found.iter().any(Course::can_see);
+    let is_blind = !found.iter().any(SeriesCourse::can_see);
     let mut verdict = verdict(cut, never.as_deref(), found);
     let is_latency = |(name, _): &(&str, &[f64])| matches!(*name, "ttft" | "tpot");
     let has_latencies = !series.ttft.values.is_empty() || !series.tpot.values.is_empty();
@@ -291,7 +292,7 @@ fn judge_of(series: &Series, judged: Judged) -> Steadiness {
 }
 
 /// The worst that was found decides.
-fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<Course>) -> Steadiness {
+fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<SeriesCourse>) -> Steadiness {
     // TPOT is the mandatory one: it is named first among equals.
     found.sort_by_key(|course| (course.trend.metric != "tpot", course.trend.metric.clone()));
     let wrong = found.iter().find(|course| course.shifts || course.drifts);
@@ -299,10 +300,10 @@ fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<Course>) -> Steadiness 
     let seen = found.iter().find(|course| course.can_see());
     let shown = stuck.or(wrong).or(seen).or(found.first());
     let state = match (never.is_some(), shown) {
-        (_, Some(course)) if course.shifts => State::Shifted,
-        (true, _) => State::NeverSteady,
-        (false, Some(course)) if course.drifts => State::Drifting,
-        _ => State::Steady,
+        (_, Some(course)) if course.shifts => SteadyAnswer::Shifted,
+        (true, _) => SteadyAnswer::NeverSteady,
+        (false, Some(course)) if course.drifts => SteadyAnswer::Drifting,
+        _ => SteadyAnswer::Steady,
     };
     Steadiness {
         state,
@@ -314,7 +315,7 @@ fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<Course>) -> Steadiness 
 
 /// Which series, and where it begins.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct SeriesStart<'a> {
     name: &'a str,
     start_s: f64,
     bin_s: f64,
@@ -325,13 +326,17 @@ struct Place<'a> {
 
 /// How a column of numbers goes, of which nothing is known but their order. Places are counted in
 /// values.
-pub(crate) fn column(values: &[f64]) -> Option<Course> {
-    Course::of(values, Place { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None }, None)
+pub(crate) fn column(values: &[f64]) -> Option<SeriesCourse> {
+    SeriesCourse::of(
+        values,
+        SeriesStart { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None },
+        None,
+    )
 }
 
 /// How a series goes: a straight line or two levels, whichever fits better, where either is beyond
 /// chance and large enough to matter.
-pub(crate) struct Course {
+pub(crate) struct SeriesCourse {
     pub(crate) trend: Trend,
     pub(crate) test: MannKendall,
     pub(crate) shift: Option<Shift>,
@@ -343,12 +348,12 @@ pub(crate) struct Course {
     least: f64,
 }
 
-impl Course {
+impl SeriesCourse {
     fn can_see(&self) -> bool {
         self.least <= VISIBLE
     }
 
-    fn of(values: &[f64], place: Place<'_>, chance: Option<Chance>) -> Option<Self> {
+    fn of(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
         let (blocks, step) = thin(values, BLOCKS);
         let level = median(&blocks)?;
         let test = mann_kendall(&blocks)?;

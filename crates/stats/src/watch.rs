@@ -43,7 +43,7 @@ pub fn goals(plan: &Plan) -> Vec<Goal> {
 /// What is known of a run while it goes on.
 #[derive(Debug)]
 pub struct Watch {
-    series: Vec<Series>,
+    series: Vec<RuleSeries>,
     /// Whether the rules end the run.
     may_stop: bool,
     stream: bool,
@@ -97,7 +97,7 @@ pub struct LiveFigure {
 
 /// The values of one rule, each with its due instant.
 #[derive(Debug)]
-struct Series {
+struct RuleSeries {
     goal: Goal,
     /// Milliseconds since the first instant, and the value.
     points: Vec<(u32, f32)>,
@@ -108,7 +108,7 @@ struct Series {
 impl Watch {
     /// A watch over a run of this plan.
     pub fn new(plan: &Plan) -> Self {
-        let series = |goal| Series { goal, points: Vec::new(), seen: 0 };
+        let series = |goal| RuleSeries { goal, points: Vec::new(), seen: 0 };
         Self {
             series: goals(plan).into_iter().map(series).collect(),
             may_stop: plan.measure.until.is_some(),
@@ -171,7 +171,7 @@ impl Watch {
 
     /// What is known at this instant.
     pub fn look(&mut self, at: Nanos) -> &Look {
-        if at - self.looked >= APART && self.series.iter().any(Series::has_more) {
+        if at - self.looked >= APART && self.series.iter().any(RuleSeries::has_more) {
             self.looked = at;
             self.look_anew(at);
         }
@@ -185,7 +185,8 @@ impl Watch {
         let elapsed = horizon - self.first_due.unwrap_or(horizon);
         let horizon_ms = u32::try_from(horizon.0 / 1_000_000).unwrap_or(u32::MAX);
         let hanging = self.ticks.hanging(horizon.as_secs());
-        let figure = |series: &mut Series| series.figure(horizon_ms, elapsed.as_secs(), hanging);
+        let figure =
+            |series: &mut RuleSeries| series.figure(horizon_ms, elapsed.as_secs(), hanging);
         self.look.figures = self.series.iter_mut().map(figure).collect();
         let holds = self.look.figures.iter().all(LiveFigure::is_enough);
         self.in_a_row = if holds { self.in_a_row + 1 } else { 0 };
@@ -232,7 +233,7 @@ impl LiveFigure {
     }
 }
 
-impl Series {
+impl RuleSeries {
     fn has_more(&self) -> bool {
         self.points.len() as f64 >= (self.seen as f64 * MORE).max(1.0)
     }

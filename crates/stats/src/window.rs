@@ -13,12 +13,12 @@ use crate::summary::{Cut, RunFacts, RunState, WindowSummary};
 pub(crate) struct Window {
     pub(crate) start: Nanos,
     pub(crate) end: Nanos,
-    pub(crate) kind: Kind,
+    pub(crate) kind: WindowKind,
 }
 
 /// What made the window, and so which of its edges belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WindowKind {
     /// A time that was asked for: its first instant belongs to it, its last does not.
     Time,
     /// A number of requests: it begins just after an event and ends with one.
@@ -34,14 +34,14 @@ impl Window {
 
     pub(crate) fn contains(self, at: Nanos) -> bool {
         match self.kind {
-            Kind::Time => self.start <= at && at < self.end,
-            Kind::Count => self.start < at && at <= self.end,
-            Kind::Makespan => self.start <= at && at <= self.end,
+            WindowKind::Time => self.start <= at && at < self.end,
+            WindowKind::Count => self.start < at && at <= self.end,
+            WindowKind::Makespan => self.start <= at && at <= self.end,
         }
     }
 
     pub(crate) fn is_makespan(self) -> bool {
-        self.kind == Kind::Makespan
+        self.kind == WindowKind::Makespan
     }
 
     /// In which of the equal parts of the window an instant lies; the first and the last hold what
@@ -123,19 +123,19 @@ impl Extremes {
             (duration, _) if let Some(stopped) = stopped => {
                 let planned = duration.map(|duration| start + Nanos::from(duration));
                 let end = planned.map_or(stopped, |planned| planned.min(stopped));
-                Some(Window { start, end: end.max(start), kind: Kind::Time })
+                Some(Window { start, end: end.max(start), kind: WindowKind::Time })
             }
             (Some(duration), _) if ended_by_time => {
-                Some(Window { start, end: start + Nanos::from(duration), kind: Kind::Time })
+                Some(Window { start, end: start + Nanos::from(duration), kind: WindowKind::Time })
             }
             (None, Mode::Shaped { shape, .. }) if ended_by_time && shape.length().is_some() => {
                 let end = Nanos::from(shape.length().unwrap_or_default());
-                Some(Window { start, end, kind: Kind::Time })
+                Some(Window { start, end, kind: WindowKind::Time })
             }
             (_, Mode::Closed { concurrency, .. }) => self.between_cohorts(*concurrency as usize),
             (_, Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. }) => {
                 let end = self.last_measured.unwrap_or(start);
-                Some(Window { start, end, kind: Kind::Count })
+                Some(Window { start, end, kind: WindowKind::Count })
             }
         };
         // Where nothing ended inside, rates over the window would all be zero.
@@ -143,7 +143,7 @@ impl Extremes {
         window.filter(|window| first_end.is_some_and(|end| end < window.end)).unwrap_or(Window {
             start: self.first_measured.unwrap_or(start),
             end: self.measured_ends.last().copied().unwrap_or(start),
-            kind: Kind::Makespan,
+            kind: WindowKind::Makespan,
         })
     }
 
@@ -153,7 +153,7 @@ impl Extremes {
     fn between_cohorts(&self, users: usize) -> Option<Window> {
         let last = self.measured_ends.len().checked_sub(users + 1)?;
         let (start, end) = (*self.measured_ends.get(users - 1)?, *self.measured_ends.get(last)?);
-        (start < end).then_some(Window { start, end, kind: Kind::Count })
+        (start < end).then_some(Window { start, end, kind: WindowKind::Count })
     }
 }
 
@@ -163,12 +163,12 @@ mod tests {
 
     #[test]
     fn instants_fall_into_twenty_parts() {
-        let window = Window { start: Nanos(100), end: Nanos(300), kind: Kind::Time };
+        let window = Window { start: Nanos(100), end: Nanos(300), kind: WindowKind::Time };
         let instants = [0, 100, 109, 110, 199, 200, 299, 300, 9_000, u64::MAX];
         let batches = instants.map(|at| window.batch(Nanos(at)));
         assert_eq!(batches, [0, 0, 0, 1, 9, 10, 19, 19, 19, 19]);
         // A burst: all at one instant.
-        let instant = Window { start: Nanos(100), end: Nanos(100), kind: Kind::Makespan };
+        let instant = Window { start: Nanos(100), end: Nanos(100), kind: WindowKind::Makespan };
         assert_eq!(instant.batch(Nanos(100)), 0);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct WorkloadTally {
 
 /// What a summary says about the workload.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
+pub(crate) struct WorkloadFigures {
     pub(crate) lengths: Lengths,
     pub(crate) breakdown: Breakdown,
     pub(crate) cache: Option<CacheSummary>,
@@ -100,11 +100,11 @@ impl WorkloadTally {
         }
     }
 
-    pub(crate) fn finish(self, plan: &Plan, run: &RunFacts) -> Figures {
+    pub(crate) fn finish(self, plan: &Plan, run: &RunFacts) -> WorkloadFigures {
         let WorkloadPlan { count_with, tokenizer, .. } = &plan.workload;
         let counted_with = count_with.as_deref().or(tokenizer.as_deref());
         let window = self.window;
-        Figures {
+        WorkloadFigures {
             lengths: self.lengths.finish(),
             breakdown: self.breakdown.finish(),
             cache: self.cache.finish(run.cache_counters),

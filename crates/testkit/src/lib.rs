@@ -7,6 +7,6 @@ mod server;
 pub use plans::plan;
 pub use records::{RecordBuilder, failure, token_chunk, usage};
 pub use server::{
-    LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,
     token_event,
 };

@@ -13,7 +13,7 @@ use goodput_model::Nanos;
 
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ArrivedRequest {
     /// Its number, over all connections, from 0.
     pub number: usize,
     /// Which connection it came on, from 0.
@@ -26,7 +26,7 @@ pub struct Request {
     pub body: String,
 }
 
-impl Request {
+impl ArrivedRequest {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find_map(|line| line.strip_prefix(&format!("{name}: ")))
@@ -61,12 +61,12 @@ impl Step {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Request>>>,
+    seen: Arc<Mutex<Vec<ArrivedRequest>>>,
 }
 
 impl Server {
     /// Starts a server that answers each request with the steps that `script` gives for it.
-    pub fn start(script: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&ArrivedRequest) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|e| panic!("bind: {e}"));
         let address = listener.local_addr().unwrap_or_else(|e| panic!("address: {e}"));
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// The requests so far, in order of arrival.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<ArrivedRequest> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -102,8 +102,8 @@ impl Server {
 fn play(
     stream: &TcpStream,
     connection: usize,
-    log: &Mutex<Vec<Request>>,
-    script: &dyn Fn(&Request) -> Vec<Step>,
+    log: &Mutex<Vec<ArrivedRequest>>,
+    script: &dyn Fn(&ArrivedRequest) -> Vec<Step>,
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
@@ -140,7 +140,7 @@ fn play(
     Ok(())
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<Request>> {
+fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<ArrivedRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -164,7 +164,13 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> std::io::Result<Option<Re
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    Ok(Some(Request { number: 0, connection: 0, line: line.trim_end().to_owned(), headers, body }))
+    Ok(Some(ArrivedRequest {
+        number: 0,
+        connection: 0,
+        line: line.trim_end().to_owned(),
+        headers,
+        body,
+    }))
 }
 
 /// Head of a chunked event stream.

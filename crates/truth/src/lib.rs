@@ -13,8 +13,8 @@ mod server;
 mod template;
 mod thread;
 
-pub use numbers::{Distribution, Quantiles, Report, exponential_distance};
-pub use poller::{Poller, Ready};
+pub use numbers::{BoundedValues, Quantiles, Report, exponential_distance};
+pub use poller::{Poller, ReadySocket};
 pub use server::serve;
 pub use template::{DIGITS, instant, instants};
 pub use thread::TruthServer;

@@ -8,7 +8,7 @@ const KEPT: usize = 8 << 20;
 
 /// Values in nanoseconds. Past a limit they are counted, but no longer kept.
 #[derive(Debug, Default)]
-pub struct Distribution {
+pub struct BoundedValues {
     kept: Vec<u64>,
     n: u64,
 }
@@ -26,7 +26,7 @@ pub struct Quantiles {
     pub max: Option<f64>,
 }
 
-impl Distribution {
+impl BoundedValues {
     /// Adds a value.
     pub fn push(&mut self, value: Nanos) {
         self.n += 1;
@@ -79,9 +79,9 @@ pub struct Report {
 pub(crate) struct Truth {
     pub(crate) requests: u64,
     pub(crate) events: u64,
-    pub(crate) ttft: Distribution,
-    pub(crate) itl: Distribution,
-    pub(crate) lateness: Distribution,
+    pub(crate) ttft: BoundedValues,
+    pub(crate) itl: BoundedValues,
+    pub(crate) lateness: BoundedValues,
     pub(crate) last_write: Nanos,
     arrivals: Vec<u64>,
 }
@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn quantiles_are_order_statistics() {
-        let mut values = Distribution::default();
+        let mut values = BoundedValues::default();
         for ms in (1..=100).rev() {
             values.push(Nanos::from_millis(ms));
         }
         let expected = Quantiles { n: 100, p50: Some(50.0), p99: Some(99.0), max: Some(100.0) };
         assert_eq!(values.quantiles(), expected);
-        assert_eq!(Distribution::default().quantiles(), Quantiles::default());
+        assert_eq!(BoundedValues::default().quantiles(), Quantiles::default());
     }
 
     #[test]

@@ -19,7 +19,7 @@ const TIMER: u64 = u64::MAX;
 
 /// A socket that can go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadySocket {
     /// The number it was added under.
     pub number: u64,
     /// There is something to read, also the end or an error.
@@ -69,7 +69,11 @@ impl Poller {
 
     /// Waits until something is ready or `deadline` has come, and fills `ready`. The last bit
     /// before the deadline is spent polling, so that sockets are seen all the time.
-    pub fn wait(&mut self, deadline: Option<Nanos>, ready: &mut Vec<Ready>) -> io::Result<()> {
+    pub fn wait(
+        &mut self,
+        deadline: Option<Nanos>,
+        ready: &mut Vec<ReadySocket>,
+    ) -> io::Result<()> {
         ready.clear();
         loop {
             let ahead = deadline.map(|deadline| deadline - now());
@@ -102,7 +106,7 @@ impl Poller {
         Ok(())
     }
 
-    fn collect(&mut self, block: bool, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn collect(&mut self, block: bool, ready: &mut Vec<ReadySocket>) -> io::Result<()> {
         let timeout = (!block).then_some(Timespec { tv_sec: 0, tv_nsec: 0 });
         self.events.clear();
         let room = rustix::buffer::spare_capacity(&mut self.events);
@@ -113,7 +117,7 @@ impl Poller {
         let sockets = self.events.iter().filter(|event| event.data.u64() != TIMER);
         ready.extend(sockets.map(|event| {
             let flags = event.flags;
-            Ready {
+            ReadySocket {
                 number: event.data.u64(),
                 readable: flags.intersects(!epoll::EventFlags::OUT),
                 writable: flags.contains(epoll::EventFlags::OUT),

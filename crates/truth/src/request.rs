@@ -16,18 +16,18 @@ const DEFAULT_TOKENS: u32 = 16;
 
 /// How far the next request has come.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum RequestProgress {
     /// Not all there: at least this many bytes are needed.
     Needs(usize),
     /// All there.
-    Whole(Request),
+    Whole(TruthRequest),
     /// Nothing that can be answered.
     Broken,
 }
 
 /// A whole request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct TruthRequest {
     /// Bytes of it.
     pub(crate) length: usize,
     pub(crate) asked: Route,
@@ -45,24 +45,28 @@ pub(crate) enum Route {
 }
 
 /// Looks at what has been received.
-pub(crate) fn progress(received: &[u8]) -> Progress {
+pub(crate) fn progress(received: &[u8]) -> RequestProgress {
     let Some(end) = memmem::find(received, b"\r\n\r\n") else {
         let is_hopeless = received.len() > HEAD_LIMIT;
-        return if is_hopeless { Progress::Broken } else { Progress::Needs(received.len() + 1) };
+        return if is_hopeless {
+            RequestProgress::Broken
+        } else {
+            RequestProgress::Needs(received.len() + 1)
+        };
     };
-    let Some(head) = Head::read(&received[..end]) else { return Progress::Broken };
+    let Some(head) = Head::read(&received[..end]) else { return RequestProgress::Broken };
     let length = end + 4 + head.body;
     if length > LIMIT {
-        return Progress::Broken;
+        return RequestProgress::Broken;
     }
-    let Some(body) = received.get(end + 4..length) else { return Progress::Needs(length) };
+    let Some(body) = received.get(end + 4..length) else { return RequestProgress::Needs(length) };
     let asked = match (head.method, head.path) {
         (b"POST", _) => Route::Stream { tokens: tokens(body), usage: wants_usage(body) },
         (b"GET", b"/v1/models") => Route::Models,
         (b"GET", b"/health") => Route::Health,
         _ => Route::Unknown,
     };
-    Progress::Whole(Request { length, asked, closes: head.closes })
+    RequestProgress::Whole(TruthRequest { length, asked, closes: head.closes })
 }
 
 struct Head<'a> {
@@ -135,7 +139,7 @@ mod tests {
 
     fn asked(body: &str) -> Route {
         match progress(&post("Host: x\r\n", body)) {
-            Progress::Whole(request) => request.asked,
+            RequestProgress::Whole(request) => request.asked,
             other => panic!("{other:?}"),
         }
     }
@@ -158,11 +162,11 @@ mod tests {
     fn a_request_is_whole_at_its_last_byte() {
         let bytes = post("", r#"{"max_tokens":7}"#);
         for cut in 0..bytes.len() {
-            let Progress::Needs(need) = progress(&bytes[..cut]) else { panic!("at {cut}") };
+            let RequestProgress::Needs(need) = progress(&bytes[..cut]) else { panic!("at {cut}") };
             assert!(cut < need && need <= bytes.len());
         }
         let more = [bytes.as_slice(), b"POST"].concat();
-        let Progress::Whole(request) = progress(&more) else { panic!() };
+        let RequestProgress::Whole(request) = progress(&more) else { panic!() };
         assert_eq!((request.length, request.closes), (bytes.len(), false));
     }
 
@@ -178,10 +182,10 @@ mod tests {
             &huge,
         ];
         for bytes in bad {
-            assert_eq!(progress(bytes), Progress::Broken);
+            assert_eq!(progress(bytes), RequestProgress::Broken);
         }
         let close = progress(b"GET /health HTTP/1.1\r\nConnection: Close\r\n\r\n");
-        let Progress::Whole(request) = close else { panic!() };
+        let RequestProgress::Whole(request) = close else { panic!() };
         assert_eq!((request.asked, request.closes), (Route::Health, true));
     }
 }

@@ -12,9 +12,9 @@ use rustix::net::SocketFlags;
 
 use crate::Timing;
 use crate::numbers::{Report, Truth};
-use crate::poller::{Poller, Ready};
-use crate::request::{HEAD_LIMIT, Progress, Route, progress};
-use crate::template::{self, HEAD, Token};
+use crate::poller::{Poller, ReadySocket};
+use crate::request::{HEAD_LIMIT, RequestProgress, Route, progress};
+use crate::template::{self, HEAD, TokenTemplate};
 
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
@@ -33,10 +33,10 @@ const RECOVERY: Nanos = Nanos::from_millis(50);
 /// Serves on the calling thread until the instant has come, and says what really happened.
 pub fn serve(listener: TcpListener, timing: Timing, until: Nanos) -> io::Result<Report> {
     goodput_clock::use_fine_timer_slack();
-    Server::new(listener, timing)?.run(Some(until))
+    ServerLoop::new(listener, timing)?.run(Some(until))
 }
 
-pub(crate) struct Server {
+pub(crate) struct ServerLoop {
     listener: TcpListener,
     poller: Poller,
     connections: HashMap<u64, Connection>,
@@ -46,7 +46,7 @@ pub(crate) struct Server {
     /// When the next token of each answer is due; an answer whose socket is full is not in here.
     due: BinaryHeap<Reverse<(Nanos, u64)>>,
     timing: Timing,
-    token: Token,
+    token: TokenTemplate,
     /// The last token of an answer and its end, put together for one write.
     last: Vec<u8>,
     input: Vec<u8>,
@@ -62,7 +62,7 @@ struct Connection {
     needs: usize,
     arrived: Nanos,
     is_news: bool,
-    answer: Option<Answer>,
+    answer: Option<TruthAnswer>,
     /// What the socket did not take.
     unsent: Vec<u8>,
     /// The socket is full.
@@ -73,7 +73,7 @@ struct Connection {
     closes: bool,
 }
 
-struct Answer {
+struct TruthAnswer {
     arrived: Nanos,
     due: Nanos,
     tokens: u32,
@@ -82,7 +82,7 @@ struct Answer {
     last_write: Option<Nanos>,
 }
 
-impl Server {
+impl ServerLoop {
     pub(crate) fn new(listener: TcpListener, timing: Timing) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG)?;
@@ -98,7 +98,7 @@ impl Server {
             news: VecDeque::new(),
             due: BinaryHeap::new(),
             timing,
-            token: Token::new(),
+            token: TokenTemplate::new(),
             last: Vec::new(),
             input: vec![0; 64 << 10],
             truth: Truth::default(),
@@ -112,7 +112,7 @@ impl Server {
     }
 
     pub(crate) fn run(mut self, until: Option<Nanos>) -> io::Result<Report> {
-        let mut ready: Vec<Ready> = Vec::new();
+        let mut ready: Vec<ReadySocket> = Vec::new();
         loop {
             let next = self.due.peek().map(|Reverse((due, _))| *due);
             let at_once = (!self.news.is_empty()).then_some(Nanos::ZERO);
@@ -176,7 +176,7 @@ impl Server {
     }
 
     /// Takes what has come and sends what is left; the rest can wait.
-    fn exchange(&mut self, number: u64, ready: Ready) {
+    fn exchange(&mut self, number: u64, ready: ReadySocket) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let received = if ready.readable { connection.read(&mut self.input) } else { Ok(()) };
         let sent = if ready.writable { connection.send_rest() } else { Ok(()) };
@@ -227,8 +227,14 @@ impl Server {
             if let Route::Stream { tokens, usage } = asked {
                 let arrived = connection.arrived;
                 let due = arrived + self.timing.ttft;
-                connection.answer =
-                    Some(Answer { arrived, due, tokens, left: tokens, usage, last_write: None });
+                connection.answer = Some(TruthAnswer {
+                    arrived,
+                    due,
+                    tokens,
+                    left: tokens,
+                    usage,
+                    last_write: None,
+                });
                 self.truth.arrival(arrived);
             }
         }
@@ -309,12 +315,12 @@ impl Connection {
             return Ok(None);
         }
         let request = match progress(&self.received) {
-            Progress::Whole(request) => request,
-            Progress::Needs(bytes) => {
+            RequestProgress::Whole(request) => request,
+            RequestProgress::Needs(bytes) => {
                 self.needs = bytes;
                 return Ok(None);
             }
-            Progress::Broken => {
+            RequestProgress::Broken => {
                 let _ = write(&self.stream, &template::page("400 Bad Request", "{}"));
                 return Err(ErrorKind::InvalidData.into());
             }

@@ -11,12 +11,12 @@ pub(crate) const HEAD: &[u8] =
 
 /// One token's event in its chunk, with a place for the instant.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct TokenTemplate {
     bytes: Vec<u8>,
     digits_at: usize,
 }
 
-impl Token {
+impl TokenTemplate {
     pub(crate) fn new() -> Self {
         let (before, after) = (
             r#"data: {"id":"chatcmpl-truth","object":"chat.completion.chunk","created":1794711920,"model":"truth","choices":[{"index":0,"delta":{"content":""#,
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_token_carries_its_instant() {
-        let mut token = Token::new();
+        let mut token = TokenTemplate::new();
         for value in [0, 7, 123_456_789_012_345, u64::MAX] {
             let text = String::from_utf8(token.at(Nanos(value)).to_vec()).unwrap();
             let (size, rest) = text.split_once("\r\n").unwrap();

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::server::Server;
+use crate::server::ServerLoop;
 use crate::{Report, Timing};
 
 /// A running server. Dropping it stops it.
@@ -28,7 +28,7 @@ impl TruthServer {
         let stop = Arc::clone(&signal);
         let thread = std::thread::Builder::new().name("truth".to_owned()).spawn(move || {
             goodput_clock::use_fine_timer_slack();
-            let server = Server::new(listener, timing)?;
+            let server = ServerLoop::new(listener, timing)?;
             server.stop_on(&stop)?;
             server.run(None)
         })?;

@@ -36,18 +36,18 @@ pub(crate) struct Entry {
     /// What came of it, in a few words, where figures do not say it.
     pub(crate) says: String,
     /// Its main figures.
-    pub(crate) figures: Figures,
+    pub(crate) figures: ResultFigures,
     /// What people wrote about it.
     pub(crate) notes: Notes,
     /// Its curves, one for each thing that was measured.
-    pub(crate) curves: Vec<Curve>,
+    pub(crate) curves: Vec<ResultCurve>,
 }
 
 /// The main figures of a result. Of a sweep: those at its answer; the most that was seen where it was
 /// not asked for one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Figures {
+pub(crate) struct ResultFigures {
     /// Completed requests per second.
     pub(crate) rps: Option<f64>,
     /// Output tokens per second.
@@ -64,7 +64,7 @@ pub(crate) struct Figures {
     pub(crate) failed: Option<f64>,
 }
 
-impl Figures {
+impl ResultFigures {
     /// All of them, in the order in which they are declared.
     pub(crate) fn in_order(&self) -> [Option<Shown>; 7] {
         let plain = |value: Option<f64>| value.map(|value| Shown { value, is_rough: false });
@@ -92,7 +92,7 @@ pub(crate) struct Shown {
 /// What was measured at rising load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Curve {
+pub(crate) struct ResultCurve {
     /// What tells it from others of the same folder; empty where there is one only.
     pub(crate) name: String,
     /// Its points, by rising load.
@@ -116,28 +116,28 @@ pub(crate) struct CurvePoint {
     /// Whether to believe it.
     pub(crate) verdict: String,
     /// Time to the first token in milliseconds.
-    pub(crate) ttft: Spread,
+    pub(crate) ttft: PercentileSpread,
     /// Time per output token in milliseconds.
-    pub(crate) tpot: Spread,
+    pub(crate) tpot: PercentileSpread,
     /// Time of a whole answer in milliseconds.
-    pub(crate) e2e: Spread,
+    pub(crate) e2e: PercentileSpread,
 }
 
 /// A distribution in three percentiles.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Spread {
+pub(crate) struct PercentileSpread {
     /// Median.
-    pub(crate) p50: Option<Bounded>,
+    pub(crate) p50: Option<FigureInterval>,
     /// 90th percentile.
-    pub(crate) p90: Option<Bounded>,
+    pub(crate) p90: Option<FigureInterval>,
     /// 99th percentile.
-    pub(crate) p99: Option<Bounded>,
+    pub(crate) p99: Option<FigureInterval>,
 }
 
 /// A figure and its 95 % interval, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Bounded {
+pub(crate) struct FigureInterval {
     /// The figure.
     pub(crate) value: f64,
     /// Lower end.

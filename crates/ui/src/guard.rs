@@ -14,13 +14,13 @@ pub(crate) struct Guard {
     /// Only this machine can connect; then only names of this machine may have led here, as any
     /// other name may be pointed here by its owner.
     is_loopback: bool,
-    token: Option<Token>,
+    token: Option<HashedToken>,
     cookie: String,
 }
 
 /// A token by its hashes: what is compared has one length and says nothing about the token.
 #[derive(Debug)]
-struct Token {
+struct HashedToken {
     itself: [u8; 32],
     /// What a browser keeps instead of it.
     cookie: String,
@@ -42,7 +42,7 @@ pub(crate) enum Ruling {
 
 impl Guard {
     pub(crate) fn new(is_loopback: bool, token: Option<&str>, port: u16) -> Self {
-        let token = token.map(|token| Token {
+        let token = token.map(|token| HashedToken {
             itself: Sha256::digest(token).into(),
             cookie: hex(&Sha256::digest(format!("goodput ui cookie\n{token}"))),
         });

@@ -49,7 +49,7 @@ pub(crate) struct Query {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Found {
+pub(crate) struct IndexedFolders {
     /// The newest first.
     pub(crate) entries: Vec<Entry>,
     /// How many there are on all pages.
@@ -79,7 +79,7 @@ struct Indexed {
 
 /// The file.
 #[derive(Serialize, Deserialize)]
-struct Saved<T> {
+struct IndexFile<T> {
     format: u32,
     indexed: T,
 }
@@ -146,7 +146,7 @@ impl Index {
 
     /// Writes the file, whole or not at all. A link in its place is replaced and not followed.
     fn save(&self) -> io::Result<()> {
-        let bytes = serde_json::to_vec(&Saved { format: FORMAT, indexed: &self.indexed })?;
+        let bytes = serde_json::to_vec(&IndexFile { format: FORMAT, indexed: &self.indexed })?;
         let path = self.root.join(NEW_FILE);
         let _ = fs::remove_file(&path);
         let saved = File::create_new(&path)
@@ -159,7 +159,7 @@ impl Index {
     }
 
     /// Looks for entries.
-    pub(crate) fn find(&self, query: &Query) -> Found {
+    pub(crate) fn find(&self, query: &Query) -> IndexedFolders {
         let words = query.words.to_lowercase();
         let words: Vec<&str> = words.split_whitespace().take(MOST_WORDS).collect();
         let is_meant = |indexed: &&Indexed| {
@@ -170,7 +170,7 @@ impl Index {
         };
         let found: Vec<&Indexed> = self.indexed.iter().filter(is_meant).collect();
         let page = found.iter().skip(query.skip).take(query.most);
-        Found { entries: page.map(|one| one.entry.clone()).collect(), total: found.len() }
+        IndexedFolders { entries: page.map(|one| one.entry.clone()).collect(), total: found.len() }
     }
 
     /// The entry of this id.
@@ -194,7 +194,7 @@ impl Index {
 /// What the file holds, if it is whole and of this version.
 fn saved(root: &Path) -> Option<Vec<Indexed>> {
     let bytes = read_inside(&root.join(FILE), MOST_FILE).ok()?;
-    let saved: Saved<Vec<Indexed>> = serde_json::from_slice(&bytes).ok()?;
+    let saved: IndexFile<Vec<Indexed>> = serde_json::from_slice(&bytes).ok()?;
     (saved.format == FORMAT).then_some(saved.indexed)
 }
 

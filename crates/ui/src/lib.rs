@@ -12,7 +12,7 @@
 //! Folders may come from strangers. Nothing is followed out of the folder of runs, only plain files are
 //! opened, and a result that cannot be read is listed with less to say.
 //!
-//! This crate never prints and never exits: [`serve`] tells its caller what happens ([`Event`]).
+//! This crate never prints and never exits: [`serve`] tells its caller what happens ([`ServeEvent`]).
 
 mod entry;
 mod files;
@@ -31,5 +31,5 @@ mod watch;
 
 pub use guard::secret;
 pub use listing::{Listed, list, list_text};
-pub use serve::{Event, Options, UiError, serve};
+pub use serve::{Options, ServeEvent, UiError, serve};
 pub use site::Render;

@@ -34,7 +34,7 @@ pub(crate) struct Notes {
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct NotesFile {
     schema: String,
     #[serde(flatten)]
     notes: Notes,
@@ -89,7 +89,7 @@ impl Notes {
         match read_inside(&folder.join(NOTES), MOST_FILE) {
             Ok(bytes) if bytes.is_empty() => Ok(Self::default()),
             Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(|kept: Kept| kept.notes)
+                .map(|kept: NotesFile| kept.notes)
                 .map_err(|error| NotesError::Unreadable(error.to_string())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(NotesError::Unreadable(error.to_string())),
@@ -108,7 +108,7 @@ impl Notes {
         if Self::kept(folder)?.mark() != was {
             return Err(NotesError::Changed);
         }
-        let kept = Kept { schema: Self::SCHEMA.to_owned(), notes: self.clone() };
+        let kept = NotesFile { schema: Self::SCHEMA.to_owned(), notes: self.clone() };
         let bytes = serde_json::to_vec_pretty(&kept).map_err(io::Error::other)?;
         let (path, temporary) = (folder.join(NOTES), folder.join(".notes.json.new"));
         // What is left of a write that was cut off; a link there is removed, not followed.

@@ -1,4 +1,4 @@
-//! Pages that were made of results, kept as long as nothing changes in their folders.
+//! PageCache that were made of results, kept as long as nothing changes in their folders.
 //!
 //! A page that lies in a folder is never shown. It may be a stranger's, and a sandbox does not hold it:
 //! `<meta http-equiv=refresh>` and links lead the reader away. A hash of it in the same folder proves
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 const MOST: usize = 64 << 20;
 
 /// A page, and the state of the folder that it was made of.
-struct Page {
+struct CachedPage {
     folder: PathBuf,
     mark: u64,
     text: String,
@@ -19,9 +19,9 @@ struct Page {
 
 /// The pages that were asked for last, the newest at the end.
 #[derive(Default)]
-pub(crate) struct Pages(Mutex<Vec<Page>>);
+pub(crate) struct PageCache(Mutex<Vec<CachedPage>>);
 
-impl Pages {
+impl PageCache {
     /// The page of a folder in this state, where it was made already.
     pub(crate) fn get(&self, folder: &Path, mark: u64) -> Option<String> {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +36,7 @@ impl Pages {
     pub(crate) fn keep(&self, folder: &Path, mark: u64, text: &str) {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|page| page.folder != folder);
-        pages.push(Page { folder: folder.to_owned(), mark, text: text.to_owned() });
+        pages.push(CachedPage { folder: folder.to_owned(), mark, text: text.to_owned() });
         let mut bytes: usize = pages.iter().map(|page| page.text.len()).sum();
         while bytes > MOST {
             bytes -= pages.remove(0).text.len();
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_pages_asked_for_last_are_kept() {
-        let pages = Pages::default();
+        let pages = PageCache::default();
         let quarter = "x".repeat(MOST / 4);
         let at = |name: &str| PathBuf::from(name);
         for name in ["a", "b", "c", "d"] {

@@ -22,7 +22,7 @@ use crate::notes::Notes;
 
 /// A result in a list.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Row {
+pub(crate) struct ResultRow {
     pub(crate) entry: Entry,
     /// Whether something is being measured in it now.
     pub(crate) is_live: bool,
@@ -30,11 +30,11 @@ pub(crate) struct Row {
 
 /// A list of results.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct List {
+pub(crate) struct ResultList {
     /// The folder of runs.
     pub(crate) folder: String,
     /// One page of what was found.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ResultRow>,
     /// How many were found.
     pub(crate) total: usize,
     /// How many come before this page.
@@ -52,7 +52,7 @@ pub(crate) struct List {
 /// One result, with its notes as they are in the form.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct RunPage {
-    pub(crate) row: Row,
+    pub(crate) row: ResultRow,
     /// Tells the notes that the reader saw from others.
     pub(crate) mark: String,
     /// Goes with what is changed, so that no other page can change it.

@@ -10,9 +10,9 @@ use goodput_record::{ArtifactKind, read_toml_inside};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{Entry, Figures, Shown};
+use crate::entry::{Entry, ResultFigures, Shown};
 use crate::notes::Notes;
-use crate::walk::Place;
+use crate::walk::ResultsRoot;
 
 /// Letters of a text that is shown in a list.
 const LONGEST: usize = 300;
@@ -20,7 +20,7 @@ const LONGEST: usize = 300;
 /// Parts of a `summary.json`, of whatever kind; the others are passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Summary {
+struct SummaryParts {
     verdict: Value,
     run: Value,
     sweep: Value,
@@ -44,7 +44,7 @@ struct Summary {
 }
 
 /// What lies at a place.
-pub(crate) fn entry(root: &Path, place: &Place) -> Entry {
+pub(crate) fn entry(root: &Path, place: &ResultsRoot) -> Entry {
     let folder = root.join(&place.path);
     let summary = summary(&folder);
     let mut entry = Entry {
@@ -64,7 +64,7 @@ pub(crate) fn entry(root: &Path, place: &Place) -> Entry {
         load: String::new(),
         verdict: text(&summary.verdict),
         says: String::new(),
-        figures: Figures::default(),
+        figures: ResultFigures::default(),
         notes: Notes::read(&folder),
         curves: curves::of(place.kind, &folder, &summary),
     };
@@ -88,7 +88,7 @@ pub(crate) fn is_running(folder: &Path) -> bool {
     manifest(folder)["state"] == "running"
 }
 
-fn summary(folder: &Path) -> Summary {
+fn summary(folder: &Path) -> SummaryParts {
     let bytes = read_inside(&folder.join("summary.json"), MOST_SUMMARY).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
@@ -102,7 +102,7 @@ fn toml(path: &Path) -> Value {
     read_toml_inside(path).unwrap_or_default()
 }
 
-fn run(entry: &mut Entry, folder: &Path, summary: &Summary) {
+fn run(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let (manifest, facts) = (manifest(folder), &summary.run);
     entry.started = text(&manifest["started"]);
     entry.state = text(&manifest["state"]);
@@ -124,7 +124,7 @@ fn run(entry: &mut Entry, folder: &Path, summary: &Summary) {
     }
 }
 
-fn figures(figures: &mut Figures, summary: &Summary) {
+fn figures(figures: &mut ResultFigures, summary: &SummaryParts) {
     let percentile =
         |metric: &str, which: &str| shown(&summary.metrics[metric]["percentiles"][which]);
     figures.rps = summary.throughput["requests_per_s"].as_f64();
@@ -153,7 +153,7 @@ fn shown(percentile: &Value) -> Option<Shown> {
     Some(Shown { value, is_rough })
 }
 
-fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
+fn repeats(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let facts = &summary.run;
     let begun = manifest(&folder.join("repeat-1"));
     entry.started = first([text(&facts["started"]), text(&begun["started"])]);
@@ -166,7 +166,7 @@ fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
     entry.load = if runs > 0 { clip(&format!("{load} × {runs}")) } else { load };
     let mean = |name: &str| summary.headlines[name]["mean"].as_f64();
     let time = |name: &str| mean(name).map(|value| Shown { value, is_rough: false });
-    entry.figures = Figures {
+    entry.figures = ResultFigures {
         rps: mean("requests_per_s"),
         output_tps: mean("output_tokens_per_s"),
         ttft_p50_ms: time("ttft_p50"),
@@ -177,7 +177,7 @@ fn repeats(entry: &mut Entry, folder: &Path, summary: &Summary) {
     };
 }
 
-fn sweep(entry: &mut Entry, folder: &Path, summary: &Summary) {
+fn sweep(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     sweep_facts(entry, &summary.sweep);
     if entry.target.is_empty() {
         asked(entry, &toml(&folder.join("sweep.toml")));
@@ -195,7 +195,7 @@ fn sweep(entry: &mut Entry, folder: &Path, summary: &Summary) {
     entry.says = clip(&entry.says);
 }
 
-fn sweeps(entry: &mut Entry, folder: &Path, summary: &Summary) {
+fn sweeps(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let best = summary.best.as_u64().and_then(|at| summary.configurations.get(at as usize));
     let any = best.or_else(|| summary.configurations.iter().find(|one| one["sweep"].is_object()));
     if let Some(one) = any {
@@ -216,7 +216,7 @@ fn sweeps(entry: &mut Entry, folder: &Path, summary: &Summary) {
     entry.state = ended(entry);
 }
 
-fn comparison(entry: &mut Entry, summary: &Summary) {
+fn comparison(entry: &mut Entry, summary: &SummaryParts) {
     let facts = &summary.comparison;
     entry.started = text(&facts["started"]);
     entry.state = text(&facts["state"]);
@@ -241,7 +241,7 @@ fn comparison(entry: &mut Entry, summary: &Summary) {
     entry.says = text(&summary.outcome).replace('_', " ");
 }
 
-fn shadow(entry: &mut Entry, folder: &Path, summary: &Summary) {
+fn shadow(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     comparison(entry, summary);
     let asked = toml(&folder.join("shadow.toml"));
     entry.started = first([entry.started.clone(), text(&asked["started"])]);
@@ -278,7 +278,7 @@ fn asked(entry: &mut Entry, asked: &Value) {
 
 /// What a sweep says at its answer; what was beyond that does not count. Without an SLO: the
 /// most that points of the curve reached.
-fn answer(points: &[Value], goodput: &Value) -> Figures {
+fn answer(points: &[Value], goodput: &Value) -> ResultFigures {
     let level = |point: &&Value| curves::level_number(&point["ask"]["level"]);
     // Levels pass through files, so the last digit does not make another level.
     let is_at = |point: &&Value, at: f64| {
@@ -292,11 +292,11 @@ fn answer(points: &[Value], goodput: &Value) -> Figures {
         own.filter_map(|point| point["figures"][name].as_f64()).reduce(f64::max)
     };
     let confirmed_rps = goodput["confirmed_rps"].as_f64();
-    Figures {
+    ResultFigures {
         rps: if is_asked { confirmed_rps } else { most("requests_per_s") },
         output_tps: most("output_tps"),
         goodput_rps: confirmed_rps,
-        ..Figures::default()
+        ..ResultFigures::default()
     }
 }
 

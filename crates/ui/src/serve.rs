@@ -30,7 +30,7 @@ pub struct Options {
 
 /// What the user should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ServeEvent {
     /// The folder cannot be written: its index is lost when the process ends.
     IndexInMemory,
     /// The view can be opened.
@@ -66,12 +66,12 @@ pub enum UiError {
 pub fn serve(
     options: &Options,
     render: Render,
-    tell: &mut dyn FnMut(&Event),
+    tell: &mut dyn FnMut(&ServeEvent),
 ) -> Result<(), UiError> {
     let unreadable = |error| UiError::Folder(options.folder.clone(), error);
     let mut index = Index::open(&options.folder, options.reindex).map_err(unreadable)?;
     if index.is_in_memory() {
-        tell(&Event::IndexInMemory);
+        tell(&ServeEvent::IndexInMemory);
     }
     index.refresh();
     let refused = |error| UiError::Listen(options.listen, error);
@@ -90,7 +90,7 @@ pub fn serve(
     };
     let query =
         token.filter(|_| is_new).map_or_else(String::new, |token| format!("?token={token}"));
-    tell(&Event::Listening { address, url: format!("http://{place}/{query}") });
+    tell(&ServeEvent::Listening { address, url: format!("http://{place}/{query}") });
     Ok(())
 }
 

@@ -9,20 +9,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
 use goodput_document::render::page::{SCRIPT, STYLE, policy};
-use goodput_http::{ConnectionLimit, HttpLimits, HttpReply, HttpRequest, Method, Response, Site};
+use goodput_http::{ClientLimit, HttpLimits, HttpReply, HttpRequest, Method, Response, Site};
 use goodput_model::Nanos;
 use goodput_record::ArtifactKind;
 
-use crate::entry::{Curve, Entry};
+use crate::entry::{Entry, ResultCurve};
 use crate::files::fingerprint;
 use crate::guard::{Guard, Ruling, is_same};
 use crate::index::{Index, Query};
 use crate::live::is_written;
 use crate::notes::{MOST_NOTES, Notes, NotesError};
-use crate::page_cache::Pages;
+use crate::page_cache::PageCache;
 use crate::pages::{
-    List, MOST_CURVES, Overlay, OverlayCurve, Row, RunPage, VIEW_SCRIPT, VIEW_STYLE, list_page,
-    message_page, overlay_page, run_page, token_page,
+    MOST_CURVES, Overlay, OverlayCurve, ResultList, ResultRow, RunPage, VIEW_SCRIPT, VIEW_STYLE,
+    list_page, message_page, overlay_page, run_page, token_page,
 };
 use crate::watch::watch;
 
@@ -78,9 +78,9 @@ pub(crate) struct ResultsSite {
     /// Held while a page is made of a log: one at a time, as that may take much memory.
     pub(crate) making: Mutex<()>,
     /// What was made.
-    pages: Pages,
+    pages: PageCache,
     /// Clients that watch something.
-    watchers: ConnectionLimit,
+    watchers: ClientLimit,
 }
 
 struct FreshIndex {
@@ -97,8 +97,8 @@ impl ResultsSite {
             key,
             render,
             making: Mutex::default(),
-            pages: Pages::default(),
-            watchers: ConnectionLimit::default(),
+            pages: PageCache::default(),
+            watchers: ClientLimit::default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl ResultsSite {
             let folder = runs.index.folder(&entry);
             row(entry, folder.as_deref())
         };
-        let list = List {
+        let list = ResultList {
             folder: runs.index.root().display().to_string(),
             rows: found.entries.into_iter().map(listed).collect(),
             total: found.total,
@@ -321,9 +321,9 @@ impl Site for ResultsSite {
 }
 
 /// A result, and whether something goes on in its folder.
-fn row(entry: Entry, folder: Option<&Path>) -> Row {
+fn row(entry: Entry, folder: Option<&Path>) -> ResultRow {
     let is_live = entry.state == "running" && folder.is_some_and(is_written);
-    Row { entry, is_live }
+    ResultRow { entry, is_live }
 }
 
 /// The curves of a result. The letter tells results apart.
@@ -331,7 +331,7 @@ fn overlay_curves(entry: Entry, letter: char) -> Vec<OverlayCurve> {
     let Entry { id, kind, started, target, load, curves, .. } = entry;
     let about = format!("{} · {started} · {target} · {load}", kind.name());
     let only = target.split(" (").next().unwrap_or_default();
-    let of = |curve: Curve| {
+    let of = |curve: ResultCurve| {
         let words = if curve.name.is_empty() { only } else { &curve.name };
         let short: String = words.chars().take(LEGEND).collect();
         let name = format!("{letter} · {short}");

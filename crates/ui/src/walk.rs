@@ -37,7 +37,7 @@ const COARSE: i128 = 20;
 
 /// A folder of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ResultsRoot {
     pub(crate) id: String,
     /// From the folder of runs.
     pub(crate) path: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Place {
 }
 
 /// Every folder of results on the shelf. Links are not followed.
-pub(crate) fn places(root: &Path, fresh: Duration) -> Vec<Place> {
+pub(crate) fn places(root: &Path, fresh: Duration) -> Vec<ResultsRoot> {
     let mut walk = Walk { root, fresh, left: MOST_FOLDERS, found: Vec::new() };
     walk.look(Path::new(""), MOST_DEPTH);
     walk.found
@@ -58,7 +58,7 @@ struct Walk<'a> {
     fresh: Duration,
     /// Folders that may still be looked at.
     left: usize,
-    found: Vec<Place>,
+    found: Vec<ResultsRoot>,
 }
 
 impl Walk<'_> {
@@ -67,7 +67,7 @@ impl Walk<'_> {
         // A folder that cannot be read is like one that holds nothing.
         if let Ok(Some(kind)) = ArtifactKind::from_folder(&folder) {
             let stamp = stamp(&folder, self.fresh);
-            self.found.push(Place { id: id(path), path: path.to_owned(), kind, stamp });
+            self.found.push(ResultsRoot { id: id(path), path: path.to_owned(), kind, stamp });
             return;
         }
         if depth == 0 {

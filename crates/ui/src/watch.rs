@@ -107,7 +107,7 @@ struct Ended {
 
 /// What was seen, for the page's script. What is not known is left out.
 #[derive(Debug, Serialize)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequests {
     point: String,
     at_s: f64,
     pub(crate) ended: u64,
@@ -172,7 +172,7 @@ impl Following {
         self.recent.retain(|ended| ended.at >= from);
     }
 
-    pub(crate) fn seen(&self, quiet_s: f64) -> Seen {
+    pub(crate) fn seen(&self, quiet_s: f64) -> SeenRequests {
         let window_s = self.at.min(WINDOW).as_ms().max(1.0) / 1e3;
         let sum = |of: fn(&Ended) -> f64| self.recent.iter().map(of).sum::<f64>();
         let of = |get: fn(&Ended) -> Option<f64>| {
@@ -186,7 +186,7 @@ impl Following {
             let told = self.pages.values().flatten().filter_map(|page| page.get(which).copied());
             told.flatten().reduce(|sum, value| sum + value)
         };
-        Seen {
+        SeenRequests {
             point: self.name.clone(),
             at_s: self.at.as_ms() / 1e3,
             ended: self.ended,

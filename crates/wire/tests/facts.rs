@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_testkit::{Request, Server, Step, answer};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer};
 use goodput_wire::{Endpoint, EndpointSettings, FactsPage, facts_pages};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn pages(url: &str) -> Vec<FactsPage> {
     tokio::task::LocalSet::new().block_on(&runtime, facts_pages(&endpoint))
 }
 
-fn path(request: &Request) -> &str {
+fn path(request: &ArrivedRequest) -> &str {
     request.line.split(' ').nth(1).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use goodput_mock::MockServer;
 use goodput_model::{ErrorClass, Failure};
-use goodput_testkit::{Request, Server, Step, answer};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer};
 use goodput_wire::{Endpoint, EndpointSettings, Tokenizing, tokenize};
 
 fn endpoint(url: &str, key: Option<&str>) -> Arc<Endpoint> {
@@ -43,7 +43,7 @@ fn refusal(status: &str) -> Vec<Step> {
     vec![answer(status, "application/json", r#"{"detail":"no"}"#)]
 }
 
-fn path(request: &Request) -> &str {
+fn path(request: &ArrivedRequest) -> &str {
     request.line.split(' ').nth(1).unwrap()
 }
 

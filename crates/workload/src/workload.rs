@@ -17,9 +17,9 @@ use crate::{check, hash, sources};
 
 /// The sessions of a run. Cheap to clone.
 #[derive(Clone)]
-pub struct Workload(Arc<Inner>);
+pub struct Workload(Arc<WorkloadParts>);
 
-struct Inner {
+struct WorkloadParts {
     author: Author,
     mix: Mix,
     classes: Vec<RequestClass>,
@@ -88,7 +88,7 @@ impl Workload {
             notes.extend(outgrown(class, &author));
             classes.push(made);
         }
-        Ok(Self(Arc::new(Inner { author, mix, classes, notes, identity })))
+        Ok(Self(Arc::new(WorkloadParts { author, mix, classes, notes, identity })))
     }
 
     /// When session `number` arrives, in a workload that brings its own instants, on the run's
@@ -133,7 +133,7 @@ impl Workload {
 
     /// What people should know once so many sessions were asked for: entries that came again.
     pub fn repeats(&self, sessions: u64) -> Vec<String> {
-        let Inner { classes, mix, .. } = self.0.as_ref();
+        let WorkloadParts { classes, mix, .. } = self.0.as_ref();
         let classes = classes.iter().enumerate();
         classes.filter_map(|(index, class)| repeats(class, mix.expected(index, sessions))).collect()
     }

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::process::{Bench, Server, at};
+use super::process::{Bench, TruthProcess, at};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Client {
+pub(super) enum BenchClient {
     Floor,
     Goodput,
 }
 
 /// A load on the truth server.
 #[derive(Clone, Copy)]
-pub(super) enum Load {
+pub(super) enum BenchLoad {
     /// A number of users.
     Closed(u32),
     /// Requests per second, as a Poisson process.
@@ -24,21 +24,21 @@ pub(super) enum Load {
 /// A load with the server's delays and the tokens of an answer.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    pub(super) load: Load,
+    pub(super) load: BenchLoad,
     pub(super) ttft_ms: u32,
     pub(super) itl_ms: u32,
     pub(super) tokens: u32,
 }
 
 /// One run of one client: what it said, what was true, and what it cost.
-pub(super) struct Outcome {
-    client: Client,
+pub(super) struct ClientRun {
+    client: BenchClient,
     said: Value,
     truth: Value,
     cpu_s: f64,
 }
 
-impl Client {
+impl BenchClient {
     pub(super) const BOTH: [Self; 2] = [Self::Floor, Self::Goodput];
 
     pub(super) fn name(self) -> &'static str {
@@ -49,22 +49,22 @@ impl Client {
     }
 
     /// Runs against a fresh server.
-    pub(super) fn measure(self, bench: &Bench, run: Run) -> Result<Outcome, String> {
-        let server = Server::start(bench, run.ttft_ms, run.itl_ms)?;
+    pub(super) fn measure(self, bench: &Bench, run: Run) -> Result<ClientRun, String> {
+        let server = TruthProcess::start(bench, run.ttft_ms, run.itl_ms)?;
         let ran = bench.run(&self.command(bench, &server, run))?;
         let truth = server.stop()?;
         let said = serde_json::from_str(&ran.stdout)
             .map_err(|error| format!("{} did not print JSON: {error}", self.name()))?;
-        Ok(Outcome { client: self, said, truth, cpu_s: ran.cpu_s })
+        Ok(ClientRun { client: self, said, truth, cpu_s: ran.cpu_s })
     }
 
-    pub(super) fn command(self, bench: &Bench, server: &Server, run: Run) -> Vec<String> {
+    pub(super) fn command(self, bench: &Bench, server: &TruthProcess, run: Run) -> Vec<String> {
         let (seconds, tokens) = (bench.seconds, run.tokens);
         match self {
             Self::Floor => {
                 let load = match run.load {
-                    Load::Closed(n) | Load::Burst(n) => format!("--streams {n}"),
-                    Load::Open(rate) => format!("--rate {rate}"),
+                    BenchLoad::Closed(n) | BenchLoad::Burst(n) => format!("--streams {n}"),
+                    BenchLoad::Open(rate) => format!("--rate {rate}"),
                 };
                 let port = server.port();
                 let rest = format!("--port {port} --tokens {tokens} --seconds {seconds}");
@@ -72,11 +72,11 @@ impl Client {
             }
             Self::Goodput => {
                 let load = match run.load {
-                    Load::Closed(n) => {
+                    BenchLoad::Closed(n) => {
                         format!("--concurrency {n} --duration {seconds}s --drain 1s")
                     }
-                    Load::Open(rate) => format!("--rate {rate} --duration {seconds}s"),
-                    Load::Burst(n) => format!("--rate inf --num-requests {n}"),
+                    BenchLoad::Open(rate) => format!("--rate {rate} --duration {seconds}s"),
+                    BenchLoad::Burst(n) => format!("--rate inf --num-requests {n}"),
                 };
                 goodput(
                     bench,
@@ -89,7 +89,7 @@ impl Client {
 }
 
 /// A call of goodput with one worker and no request ahead of the run.
-pub(super) fn goodput(bench: &Bench, server: &Server, flags: &str) -> Vec<String> {
+pub(super) fn goodput(bench: &Bench, server: &TruthProcess, flags: &str) -> Vec<String> {
     let (address, out) = (server.address(), bench.fresh_path());
     let rest = "--model m --workers 1 --no-probe --quiet";
     program("goodput", &format!("run http://{address} {flags} {rest} --out {}", out.display()))
@@ -106,7 +106,7 @@ fn program(name: &str, flags: &str) -> Vec<String> {
     words
 }
 
-impl Outcome {
+impl ClientRun {
     /// What the server knows.
     pub(super) fn truth(&self, path: &str) -> f64 {
         at(&self.truth, path)
@@ -115,8 +115,8 @@ impl Outcome {
     /// What the client says of a latency: `said("ttft", 99)`.
     pub(super) fn said(&self, metric: &str, percent: u32) -> f64 {
         let path = match self.client {
-            Client::Floor => format!("/{metric}_ms/p{percent}"),
-            Client::Goodput => format!("/metrics/{metric}/percentiles/{percent}/value"),
+            BenchClient::Floor => format!("/{metric}_ms/p{percent}"),
+            BenchClient::Goodput => format!("/metrics/{metric}/percentiles/{percent}/value"),
         };
         at(&self.said, &path)
     }
@@ -124,8 +124,8 @@ impl Outcome {
     /// Its own lateness, in microseconds.
     pub(super) fn slip_us(&self, which: &str) -> f64 {
         let path = match self.client {
-            Client::Floor => format!("/slip_ms/{which}"),
-            Client::Goodput => format!("/load/slip_ms/{which}"),
+            BenchClient::Floor => format!("/slip_ms/{which}"),
+            BenchClient::Goodput => format!("/load/slip_ms/{which}"),
         };
         at(&self.said, &path) * 1e3
     }

@@ -2,7 +2,7 @@
 
 use super::clients::floor;
 use super::process::Bench;
-use super::table::{Budgets, Table, number};
+use super::table::{Budgets, ReportTable, number};
 use crate::prometheus::http;
 use crate::running::Mock;
 
@@ -25,8 +25,8 @@ enum Promise {
 }
 
 /// Events per second, their lateness and the CPU they cost, from one stream to ten thousand.
-pub(super) fn mock(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn mock(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "The mock",
         "`goodput mock` with fixed delays against the floor client, 500 tokens per answer; lateness: from the scheduled instant of a token to its write",
         &["streams", "ITL ms", "events/s", "within 100 µs", "over 1 ms", "CPU µs/event"],

@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::clients::{Client, Load, Run};
-use super::process::{Bench, Server, at};
-use super::table::{Budgets, Table, number};
+use super::clients::{BenchClient, BenchLoad, Run};
+use super::process::{Bench, TruthProcess, at};
+use super::table::{Budgets, ReportTable, number};
 
 /// A tool, and how it runs a number of requests on a number of streams.
 type Peer = (&'static str, fn(&Job<'_>) -> String);
@@ -28,16 +28,16 @@ const PEERS: [Peer; 4] =
 
 /// CPU per event next to goodput's. A second, shorter run takes the start of a peer out of its
 /// number; goodput's own start stays in.
-pub(super) fn peers(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn peers(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "Peers",
         "closed loop, 100 tokens per answer, TTFT 50 ms, ITL 20 ms; CPU per token, a peer's start \
          subtracted by means of a shorter run",
         &["streams", "client", "events", "CPU µs/event", "× goodput"],
     );
     for streams in [256, 1_024] {
-        let run = Run { load: Load::Closed(streams), ttft_ms: 50, itl_ms: 20, tokens: 100 };
-        let ours = Client::Goodput.measure(bench, run)?;
+        let run = Run { load: BenchLoad::Closed(streams), ttft_ms: 50, itl_ms: 20, tokens: 100 };
+        let ours = BenchClient::Goodput.measure(bench, run)?;
         let mut rows = Vec::new();
         for peer in PEERS {
             match measure(bench, peer, streams) {
@@ -79,7 +79,7 @@ fn measure(bench: &Bench, (name, flags): Peer, streams: u32) -> Result<(f64, f64
     let lines = line.repeat((streams * rounds) as usize);
     fs::write(&prompts, lines).map_err(|error| error.to_string())?;
     let run = |requests: u32| {
-        let server = Server::start(bench, 50, 20)?;
+        let server = TruthProcess::start(bench, 50, 20)?;
         let job = Job {
             url: format!("http://{}", server.address()),
             streams,

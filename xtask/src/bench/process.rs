@@ -142,27 +142,27 @@ pub(super) fn high_water(status: &str) -> Option<f64> {
 
 /// What a truth server waits before the first token, and between tokens.
 #[derive(Clone, Copy)]
-pub(super) struct Delays {
+pub(super) struct TruthDelays {
     pub(super) ttft_ms: u32,
     pub(super) itl_ms: u32,
 }
 
 /// A running truth server.
-pub(super) struct Server {
+pub(super) struct TruthProcess {
     child: Child,
     out: BufReader<ChildStdout>,
     address: String,
 }
 
-impl Server {
+impl TruthProcess {
     /// Starts one with these delays; it listens when this returns.
     pub(super) fn start(bench: &Bench, ttft_ms: u32, itl_ms: u32) -> Result<Self, String> {
-        Self::start_on(bench, Core::Server, Delays { ttft_ms, itl_ms })
+        Self::start_on(bench, Core::Server, TruthDelays { ttft_ms, itl_ms })
     }
 
     /// The same on a core of choice.
-    pub(super) fn start_on(bench: &Bench, core: Core, delays: Delays) -> Result<Self, String> {
-        let Delays { ttft_ms, itl_ms } = delays;
+    pub(super) fn start_on(bench: &Bench, core: Core, delays: TruthDelays) -> Result<Self, String> {
+        let TruthDelays { ttft_ms, itl_ms } = delays;
         let command = format!("--port 0 --ttft-us {ttft_ms}000 --itl-us {itl_ms}000");
         let mut words = vec![crate::release("goodput-truth").display().to_string()];
         words.extend(command.split_whitespace().map(str::to_owned));

@@ -2,21 +2,21 @@
 
 use super::clients::floor;
 use super::mock::cpu_s;
-use super::process::{Bench, Core, Delays, Server, at, high_water};
-use super::table::{Budgets, Table, number};
+use super::process::{Bench, Core, TruthDelays, TruthProcess, at, high_water};
+use super::table::{Budgets, ReportTable, number};
 use crate::running::Mock;
 use serde_json::Value;
 
 /// Latencies and CPU with and without a proxy that records.
-pub(super) fn proxy(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn proxy(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "The proxy",
         "`goodput record` on CPU 0, truth server and floor client together on CPU 1; each load without and \
          with it; CPU and memory are those of the proxy",
         &["load", "by", "events/s", "TTFT p50 ms", "TTFT p99 ms", "ITL p99 ms", "CPU µs/event"],
     );
     let latency = "--rate 500 --tokens 64";
-    let short = Delays { ttft_ms: 10, itl_ms: 5 };
+    let short = TruthDelays { ttft_ms: 10, itl_ms: 5 };
     let direct = measure(bench, short, latency, false)?;
     let passed = measure(bench, short, latency, true)?;
     let added = |path: &str| (at(&passed.said, path) - at(&direct.said, path)) * 1e3;
@@ -31,11 +31,15 @@ pub(super) fn proxy(bench: &Bench) -> Result<Table, String> {
         number(added("/ttft_ms/p99"), 0),
         number(added("/itl_ms/p99"), 0)
     ));
-    let most =
-        measure(bench, Delays { ttft_ms: 10, itl_ms: 10 }, "--streams 1000 --tokens 100", true)?;
+    let most = measure(
+        bench,
+        TruthDelays { ttft_ms: 10, itl_ms: 10 },
+        "--streams 1000 --tokens 100",
+        true,
+    )?;
     let budgets = Budgets::none().at_least("events/s", most.rate, 60_000.0, "");
     table.push(most.cells("1,000 streams, 100,000 events/s offered", "proxy"), &budgets);
-    let slow = Delays { ttft_ms: 1_000, itl_ms: 1_000 };
+    let slow = TruthDelays { ttft_ms: 1_000, itl_ms: 1_000 };
     let one = measure(bench, slow, "--streams 1 --tokens 3", true)?;
     let many = measure(bench, slow, "--streams 2000 --tokens 3", true)?;
     let each = (many.peak_kib - one.peak_kib) / 2_000.0;
@@ -46,14 +50,14 @@ pub(super) fn proxy(bench: &Bench) -> Result<Table, String> {
 }
 
 /// One load.
-struct Measured {
+struct MeasuredLoad {
     said: Value,
     rate: f64,
     cpu_us: f64,
     peak_kib: f64,
 }
 
-impl Measured {
+impl MeasuredLoad {
     fn cells(&self, load: &str, by: &str) -> Vec<String> {
         let ms = |path: &str| number(at(&self.said, path), 3);
         vec![
@@ -71,11 +75,11 @@ impl Measured {
 /// A load on a truth server with these delays, through a proxy where one is wanted.
 fn measure(
     bench: &Bench,
-    delays: Delays,
+    delays: TruthDelays,
     load: &str,
     is_proxied: bool,
-) -> Result<Measured, String> {
-    let server = Server::start_on(bench, Core::Client, delays)?;
+) -> Result<MeasuredLoad, String> {
+    let server = TruthProcess::start_on(bench, Core::Client, delays)?;
     let proxy = is_proxied.then(|| start(bench, server.address())).transpose()?;
     let address = proxy.as_ref().map_or(server.address(), Mock::address);
     let port = address.rsplit(':').next().unwrap_or_default();
@@ -89,7 +93,7 @@ fn measure(
     let said = serde_json::from_str(&ran.stdout).map_err(|error| error.to_string())?;
     let rate = events / f64::from(bench.seconds);
     let cpu_us = used.map_or(f64::NAN, |seconds| seconds * 1e6 / events);
-    Ok(Measured { said, rate, cpu_us, peak_kib })
+    Ok(MeasuredLoad { said, rate, cpu_us, peak_kib })
 }
 
 /// A proxy in front of this server, on the core of servers.

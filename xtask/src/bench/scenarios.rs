@@ -4,13 +4,13 @@ use std::process::{Command, Stdio};
 
 use goodput_clock::now;
 
-use super::clients::{Client, Load, Run, goodput};
-use super::process::{Bench, Server, at};
-use super::table::{Budgets, Table, number, pair};
+use super::clients::{BenchClient, BenchLoad, Run, goodput};
+use super::process::{Bench, TruthProcess, at};
+use super::table::{Budgets, ReportTable, number, pair};
 
 /// CPU, latencies and their error from one stream to a thousand.
-pub(super) fn closed_loop(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn closed_loop(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "Closed loop",
         "100 tokens per answer, TTFT 50 ms, ITL 20 ms; CPU of the whole process per token",
         &[
@@ -31,12 +31,12 @@ pub(super) fn closed_loop(bench: &Bench) -> Result<Table, String> {
         (1_000, Some(1.0), Some(1.5)),
         (1_024, Some(1.0), Some(1.5)),
     ] {
-        let run = Run { load: Load::Closed(streams), ttft_ms: 50, itl_ms: 20, tokens: 100 };
+        let run = Run { load: BenchLoad::Closed(streams), ttft_ms: 50, itl_ms: 20, tokens: 100 };
         let mut floor_us = f64::NAN;
-        for client in Client::BOTH {
+        for client in BenchClient::BOTH {
             let outcome = client.measure(bench, run)?;
             let mut budgets = Budgets::none();
-            if client == Client::Floor {
+            if client == BenchClient::Floor {
                 floor_us = outcome.cpu_us();
             } else {
                 let bias = (outcome.said("ttft", 50) - outcome.truth("/ttft_ms/p50")).abs();
@@ -64,8 +64,8 @@ pub(super) fn closed_loop(bench: &Bench) -> Result<Table, String> {
 }
 
 /// A hundred thousand events per second: how many of them a client takes, and how exactly.
-pub(super) fn ceiling(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn ceiling(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "100,000 events per second and more",
         "closed loop of 1,000 streams, 100 tokens per answer, TTFT 10 ms; an ITL of 10 ms offers 100,000 \
          events/s, one of 8 ms 125,000; stamp error: the floor's stamp after its read against the \
@@ -81,14 +81,14 @@ pub(super) fn ceiling(bench: &Bench) -> Result<Table, String> {
         ],
     );
     for itl_ms in [10, 8] {
-        let run = Run { load: Load::Closed(1_000), ttft_ms: 10, itl_ms, tokens: 100 };
+        let run = Run { load: BenchLoad::Closed(1_000), ttft_ms: 10, itl_ms, tokens: 100 };
         let mut floor_rate = f64::NAN;
-        for client in Client::BOTH {
+        for client in BenchClient::BOTH {
             let outcome = client.measure(bench, run)?;
             let rate = outcome.truth("/events_per_s");
             let error = (outcome.said("itl", 99) - outcome.truth("/itl_ms/p99")).abs();
             let budgets = match (client, itl_ms) {
-                (Client::Floor, _) => {
+                (BenchClient::Floor, _) => {
                     floor_rate = rate;
                     Budgets::none()
                 }
@@ -119,8 +119,8 @@ pub(super) fn ceiling(bench: &Bench) -> Result<Table, String> {
 }
 
 /// Poisson arrivals: how late they are sent, and whether they are Poisson when they arrive.
-pub(super) fn open_loop(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn open_loop(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "Open loop, Poisson",
         "8 tokens per answer, TTFT 50 ms, ITL 20 ms; KS: distance of the server's arrival gaps from the \
          exponential",
@@ -137,11 +137,11 @@ pub(super) fn open_loop(bench: &Bench) -> Result<Table, String> {
         ],
     );
     for rate in [200, 1_000, 3_000] {
-        let run = Run { load: Load::Open(rate), ttft_ms: 50, itl_ms: 20, tokens: 8 };
-        for client in Client::BOTH {
+        let run = Run { load: BenchLoad::Open(rate), ttft_ms: 50, itl_ms: 20, tokens: 8 };
+        for client in BenchClient::BOTH {
             let outcome = client.measure(bench, run)?;
             let (p50, p99) = (outcome.slip_us("p50"), outcome.slip_us("p99"));
-            let budgets = if client == Client::Goodput && rate == 1_000 {
+            let budgets = if client == BenchClient::Goodput && rate == 1_000 {
                 Budgets::none()
                     .at_most("slip p50", p50, 20.0, " µs")
                     .at_most("p99", p99, 250.0, " µs")
@@ -166,17 +166,17 @@ pub(super) fn open_loop(bench: &Bench) -> Result<Table, String> {
 }
 
 /// Everything at once.
-pub(super) fn burst(bench: &Bench) -> Result<Table, String> {
-    let mut table = Table::new(
+pub(super) fn burst(bench: &Bench) -> Result<ReportTable, String> {
+    let mut table = ReportTable::new(
         "Burst",
         "1,024 simultaneous starts, 20 tokens per answer, TTFT 50 ms, ITL 20 ms; TTFT from sending",
         &["client", "requests", "TTFT p50", "TTFT p99", "ITL p99"],
     );
-    let run = Run { load: Load::Burst(1_024), ttft_ms: 50, itl_ms: 20, tokens: 20 };
-    let outcome = Client::Goodput.measure(bench, run)?;
+    let run = Run { load: BenchLoad::Burst(1_024), ttft_ms: 50, itl_ms: 20, tokens: 20 };
+    let outcome = BenchClient::Goodput.measure(bench, run)?;
     let bias = (outcome.said("ttft_sent", 50) - outcome.truth("/ttft_ms/p50")).abs();
     let cells = vec![
-        Client::Goodput.name().to_owned(),
+        BenchClient::Goodput.name().to_owned(),
         number(outcome.truth("/requests"), 0),
         pair(outcome.said("ttft_sent", 50), outcome.truth("/ttft_ms/p50")),
         pair(outcome.said("ttft_sent", 99), outcome.truth("/ttft_ms/p99")),
@@ -188,12 +188,12 @@ pub(super) fn burst(bench: &Bench) -> Result<Table, String> {
 }
 
 /// Memory per open stream.
-pub(super) fn memory(bench: &Bench) -> Result<Table, String> {
+pub(super) fn memory(bench: &Bench) -> Result<ReportTable, String> {
     const WANTED: u32 = 10_000;
     /// Descriptors that a process needs besides its connections.
     const RESERVED: u32 = 200;
     let fits = hard_limit()?.saturating_sub(RESERVED).min(WANTED);
-    let mut table = Table::new(
+    let mut table = ReportTable::new(
         "Memory",
         "closed loop, TTFT 1 s, ITL 1 s; peak of the whole process, less the peak with one stream",
         &["streams", "peak MiB", "KiB per stream"],
@@ -203,7 +203,7 @@ pub(super) fn memory(bench: &Bench) -> Result<Table, String> {
     }
     let seconds = bench.seconds.max(5);
     let peak = |streams: u32| {
-        let server = Server::start(bench, 1_000, 1_000)?;
+        let server = TruthProcess::start(bench, 1_000, 1_000)?;
         let flags = format!("--concurrency {streams} --duration {seconds}s --drain 1s");
         let answer = "--input-tokens 10 --max-tokens 3 --json";
         let peak = bench.peak_kib(&goodput(bench, &server, &format!("{flags} {answer}")))?;
@@ -232,16 +232,16 @@ fn hard_limit() -> Result<u32, String> {
 }
 
 /// From the call of the program to its first request at the server.
-pub(super) fn start(bench: &Bench) -> Result<Table, String> {
+pub(super) fn start(bench: &Bench) -> Result<ReportTable, String> {
     const TIMES: usize = 20;
-    let mut table = Table::new(
+    let mut table = ReportTable::new(
         "Start to first request",
         format!("{TIMES} starts, client not pinned"),
         &["p50 ms", "max ms"],
     );
     let mut times = Vec::new();
     for _ in 0..TIMES {
-        let server = Server::start(bench, 1, 1)?;
+        let server = TruthProcess::start(bench, 1, 1)?;
         let flags = "--num-requests 1 --concurrency 1 --max-tokens 1";
         let command = goodput(bench, &server, flags);
         let called = now();

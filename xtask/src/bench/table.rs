@@ -1,13 +1,13 @@
 //! Tables of the report, and whether a row keeps its budgets.
 
 /// One section of the report.
-pub(super) struct Table {
+pub(super) struct ReportTable {
     title: &'static str,
     note: String,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl ReportTable {
     /// A table with the names of its columns; budget and verdict follow them.
     pub(super) fn new(title: &'static str, note: impl Into<String>, columns: &[&str]) -> Self {
         let names = columns.iter().chain(&["budget", "verdict"]);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned() {
-        let mut table = Table::new("T", "", &["n"]);
+        let mut table = ReportTable::new("T", "", &["n"]);
         table.push(vec![number(f64::NAN, 1)], &Budgets::none());
         assert_eq!(
             table.render(),

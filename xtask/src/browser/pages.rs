@@ -8,8 +8,8 @@ use std::thread;
 use serde_json::Value;
 
 use super::looks;
-use super::requests::Requests;
-use crate::running::{Mock, Scratch};
+use super::requests::MeasuredRequests;
+use crate::running::{Mock, TemporaryFolder};
 
 /// A server whose times to the first token are spread, so that limits part requests.
 const SPREAD: &str = "mock:ttft=uniform:20ms:200ms,itl=uniform:2ms:6ms,slots=64";
@@ -40,9 +40,9 @@ pub(super) struct Made {
 pub(super) struct Explored {
     /// Offered requests per second; none where the page is of one run.
     pub(super) load: Option<f64>,
-    /// Requests that were due, per second.
+    /// MeasuredRequests that were due, per second.
     pub(super) rate: f64,
-    pub(super) requests: Requests,
+    pub(super) requests: MeasuredRequests,
 }
 
 impl Explored {
@@ -54,7 +54,7 @@ impl Explored {
 }
 
 /// Makes them all.
-pub(super) fn make(goodput: &Path, folder: &Scratch) -> Result<Vec<Made>, String> {
+pub(super) fn make(goodput: &Path, folder: &TemporaryFolder) -> Result<Vec<Made>, String> {
     let maker = Maker { goodput, folder };
     // The sweep takes as long as the others together, and all of them wait more than they work.
     let (sweep, others) = thread::scope(|scope| {
@@ -69,7 +69,7 @@ pub(super) fn make(goodput: &Path, folder: &Scratch) -> Result<Vec<Made>, String
 
 struct Maker<'a> {
     goodput: &'a Path,
-    folder: &'a Scratch,
+    folder: &'a TemporaryFolder,
 }
 
 impl Maker<'_> {
@@ -79,7 +79,7 @@ impl Maker<'_> {
         // What this machine's owner has calibrated is not part of a test.
         command.env("XDG_STATE_HOME", self.folder.path("."));
         let output = command.output().map_err(|error| format!("cannot run goodput: {error}"))?;
-        // Requests that failed, an SLO that was missed and a client that was late do not fail this check.
+        // MeasuredRequests that failed, an SLO that was missed and a client that was late do not fail this check.
         match output.status.code() {
             Some(0 | 3..=5) => Ok(output),
             code => {
@@ -121,7 +121,7 @@ impl Maker<'_> {
     /// What the table of a run's requests says.
     fn explored(&self, folder: &str, load: Option<f64>) -> Result<Explored, String> {
         let table = self.goodput(&["report", folder, "--format", "csv"])?.stdout;
-        let requests = Requests::read(&String::from_utf8_lossy(&table))?;
+        let requests = MeasuredRequests::read(&String::from_utf8_lossy(&table))?;
         let summary = self.goodput(&["report", folder, "--json"])?.stdout;
         let summary: Value = serde_json::from_slice(&summary).map_err(|error| error.to_string())?;
         let rate = summary["load"]["scheduled_rps"].as_f64().ok_or("the summary has no rate")?;

@@ -2,7 +2,7 @@
 
 /// A measured request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Request {
+struct MeasuredRequest {
     is_ok: bool,
     /// False where a stall of this machine spoilt it: the SLO says nothing about it.
     is_judged: bool,
@@ -13,7 +13,7 @@ struct Request {
 }
 
 /// All measured requests.
-pub(super) struct Requests(Vec<Request>);
+pub(super) struct MeasuredRequests(Vec<MeasuredRequest>);
 
 /// What keeps two limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +22,7 @@ pub(super) struct Good {
     pub(super) tokens: f64,
 }
 
-impl Requests {
+impl MeasuredRequests {
     /// Of what `goodput report --format csv` gives.
     pub(super) fn read(csv: &str) -> Result<Self, String> {
         let mut rows = rows(csv).into_iter();
@@ -35,13 +35,14 @@ impl Requests {
         let [ttft, tpot, tokens] = [place("ttft_ms")?, place("tpot_ms")?, place("output_tokens")?];
         let text = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
         let number = |row: &[String], at: usize| text(row, at).parse().ok();
-        let measured = rows.filter(|row| text(row, phase) == "measured").map(|row| Request {
-            is_ok: text(&row, ok) == "true",
-            is_judged: !text(&row, kept).is_empty(),
-            ttft_ms: number(&row, ttft),
-            tpot_ms: number(&row, tpot),
-            output_tokens: number(&row, tokens).unwrap_or_default(),
-        });
+        let measured =
+            rows.filter(|row| text(row, phase) == "measured").map(|row| MeasuredRequest {
+                is_ok: text(&row, ok) == "true",
+                is_judged: !text(&row, kept).is_empty(),
+                ttft_ms: number(&row, ttft),
+                tpot_ms: number(&row, tpot),
+                output_tokens: number(&row, tokens).unwrap_or_default(),
+            });
         Ok(Self(measured.collect()))
     }
 
@@ -58,13 +59,13 @@ impl Requests {
     /// Those that end well below both limits: that of the run's SLO is one to stay below, as all
     /// others of the page are.
     pub(super) fn good(&self, ttft_ms: f64, tpot_ms: f64) -> Good {
-        let keeps = |request: &&Request| {
+        let keeps = |request: &&MeasuredRequest| {
             request.is_ok
                 && request.is_judged
                 && request.ttft_ms.is_some_and(|ttft| ttft < ttft_ms)
                 && request.tpot_ms.is_none_or(|tpot| tpot < tpot_ms)
         };
-        let good: Vec<&Request> = self.0.iter().filter(keeps).collect();
+        let good: Vec<&MeasuredRequest> = self.0.iter().filter(keeps).collect();
         let tokens = good.iter().map(|request| request.output_tokens).sum();
         Good { requests: good.len(), tokens }
     }
@@ -116,12 +117,12 @@ mod tests {
                    4,measured,false,,5,1,2,false\n\
                    5,measured,false,,,,,false\n\
                    6,measured,true,,20,1,100,\n";
-        let all = Requests::read(csv).unwrap();
+        let all = MeasuredRequests::read(csv).unwrap();
         assert_eq!((all.judged(), all.with_ttft(), all.median_ttft_ms()), (5, 5, 20.0));
         assert_eq!(all.good(10.0, 2.0), Good { requests: 0, tokens: 0.0 });
         assert_eq!(all.good(10.1, 2.1), Good { requests: 1, tokens: 5.0 });
         assert_eq!(all.good(20.1, 2.1), Good { requests: 2, tokens: 6.0 });
         assert_eq!(all.good(20.1, 3.1), Good { requests: 3, tokens: 13.0 });
-        assert!(Requests::read("index,phase\n").is_err());
+        assert!(MeasuredRequests::read("index,phase\n").is_err());
     }
 }

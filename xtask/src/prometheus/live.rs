@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::server::Prometheus;
 use super::tools::Tools;
 use super::{ask, free_address, http, lint, query};
-use crate::running::{Mock, Scratch};
+use crate::running::{Mock, TemporaryFolder};
 
 const CONFIG: &str = include_str!("../../../integrations/prometheus.yml");
 const DASHBOARD: &str = include_str!("../../../integrations/grafana-goodput.json");
@@ -31,7 +31,7 @@ pub(super) fn check(tools: &Tools, goodput: &Path) -> Result<(), String> {
     let target = free_address()?;
     let mut prometheus = Prometheus::start(tools, &CONFIG.replace(CONFIGURED, &target))?;
     prometheus.until(|address| http::get(address, "/-/ready").map(drop))?;
-    let scratch = Scratch::new()?;
+    let scratch = TemporaryFolder::new()?;
     let run = start(goodput, &target, &scratch)?;
     if run.address() != format!("{target}/metrics") {
         return Err(format!("the run serves its page at {}", run.address()));
@@ -48,7 +48,7 @@ pub(super) fn check(tools: &Tools, goodput: &Path) -> Result<(), String> {
 }
 
 /// A load whose answers take some 70 ms each; it is ended as soon as enough is seen.
-fn start(goodput: &Path, target: &str, scratch: &Scratch) -> Result<Mock, String> {
+fn start(goodput: &Path, target: &str, scratch: &TemporaryFolder) -> Result<Mock, String> {
     let out = scratch.path("run");
     Mock::run(
         Command::new(goodput)

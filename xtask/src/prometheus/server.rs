@@ -9,7 +9,7 @@ use goodput_model::Nanos;
 
 use super::free_address;
 use super::tools::Tools;
-use crate::running::{Running, Scratch};
+use crate::running::{Running, TemporaryFolder};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Nanos = Nanos::from_millis(60_000);
@@ -20,13 +20,13 @@ pub(super) struct Prometheus {
     process: Running,
     address: String,
     said: PathBuf,
-    _scratch: Scratch,
+    _scratch: TemporaryFolder,
 }
 
 impl Prometheus {
     /// Starts one with this configuration.
     pub(super) fn start(tools: &Tools, config: &str) -> Result<Self, String> {
-        let scratch = Scratch::new()?;
+        let scratch = TemporaryFolder::new()?;
         let path = scratch.path("prometheus.yml");
         fs::write(&path, config).map_err(|error| error.to_string())?;
         let said = scratch.path("said.txt");

@@ -76,7 +76,7 @@ impl<'a> Shapes<'a> {
             _ if told.is_text => json!({"type": "string"}),
             Form::Alias(ty) => self.type_schema(ty, &found.module)?,
             Form::Struct(Fields::Named(fields)) => {
-                let mut object = Object::default();
+                let mut object = ObjectSchema::default();
                 for field in &fields.named {
                     self.field(field, &told, &found.module, &mut object)?;
                 }
@@ -100,7 +100,7 @@ impl<'a> Shapes<'a> {
         field: &syn::Field,
         all: &SerdeAttributes,
         module: &[String],
-        object: &mut Object,
+        object: &mut ObjectSchema,
     ) -> Result<(), String> {
         let told = SerdeAttributes::parse(&field.attrs)?;
         if told.skip {
@@ -122,7 +122,12 @@ impl<'a> Shapes<'a> {
     }
 
     /// The fields of another, as if they were its own.
-    fn flat(&mut self, ty: &Type, module: &[String], object: &mut Object) -> Result<(), String> {
+    fn flat(
+        &mut self,
+        ty: &Type,
+        module: &[String],
+        object: &mut ObjectSchema,
+    ) -> Result<(), String> {
         if let Type::Path(path) = ty
             && let Some(found) = self.types.resolve(&path.path, module)?
             && let Form::Struct(fields) = &found.form
@@ -167,7 +172,7 @@ impl<'a> Shapes<'a> {
     ) -> Result<Value, String> {
         // What it holds, if anything; the names of its fields stay as they are.
         let plain = SerdeAttributes::default();
-        let mut fields = Object::default();
+        let mut fields = ObjectSchema::default();
         let held = match &variant.fields {
             Fields::Unit => None,
             Fields::Named(named) => {
@@ -184,7 +189,7 @@ impl<'a> Shapes<'a> {
             },
         };
         let is_unnamed = matches!(variant.fields, Fields::Unnamed(_));
-        let mut object = Object::default();
+        let mut object = ObjectSchema::default();
         match (&all.tag, &all.content, held) {
             (None, _, None) => return Ok(json!({"const": name})),
             (None, _, Some(held)) => object.add(name.to_owned(), held, false),
@@ -293,13 +298,13 @@ fn inner<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
 
 /// An object being built. Properties that it does not name are allowed: fields are added over time.
 #[derive(Default, Clone)]
-struct Object {
+struct ObjectSchema {
     properties: Map<String, Value>,
     required: Vec<Value>,
     others: Option<Value>,
 }
 
-impl Object {
+impl ObjectSchema {
     fn add(&mut self, name: String, shape: Value, may_miss: bool) {
         if !may_miss {
             self.required.push(name.clone().into());

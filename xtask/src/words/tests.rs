@@ -1,7 +1,7 @@
 use super::*;
 
 fn odd(text: &str) -> Vec<String> {
-    let build = |word: &Word| {
+    let build = |word: &BannedWord| {
         let pattern = RegexBuilder::new(word.pattern).case_insensitive(true).build().unwrap();
         (pattern, word.instead)
     };

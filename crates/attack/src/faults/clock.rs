@@ -9,8 +9,8 @@ use rustix::process::Signal;
 
 use super::peer::{Engine, get};
 use super::{MEASURED, MOCK, SHORT, Uses, case, number, start_under, summary, works};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, Running, Scratch, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, RunningProcess, ScratchFolder, seconds};
 
 /// How long a process stands still.
 const PAUSE_S: f64 = 2.0;
@@ -38,26 +38,26 @@ const TIMES: [(&str, i64); 3] = [("1970", 0), ("1901", -2_177_452_800), ("2242",
 
 pub(super) fn cases() -> Vec<Case> {
     // 2 of 4 seconds stood still: more than 5 % of the window, so void.
-    let void = Expected::exit(&[5]).within(12.0, 160.0);
+    let void = CaseBounds::exit(&[5]).within(12.0, 160.0);
     let mut all = vec![
         case("clock", "client stopped for 2 s", void, client_stopped),
-        case("clock", "server stopped for 2 s", Expected::exit(&MEASURED), server_stopped),
-        case("clock", "record stopped for 2 s", Expected::exit(&[0]), record_stopped),
+        case("clock", "server stopped for 2 s", CaseBounds::exit(&MEASURED), server_stopped),
+        case("clock", "record stopped for 2 s", CaseBounds::exit(&[0]), record_stopped),
     ];
     for (name, offset) in OFFSETS {
-        let expected = Expected::exit(&MEASURED).within(8.0, 160.0);
+        let expected = CaseBounds::exit(&MEASURED).within(8.0, 160.0);
         all.push(case("clock", format!("monotonic clock {name}"), expected, move |goodput| {
             shifted(goodput, offset)
         }));
     }
     for (name, step) in STEPS {
-        let expected = Expected::exit(&MEASURED).within(10.0, 160.0);
+        let expected = CaseBounds::exit(&MEASURED).within(10.0, 160.0);
         all.push(case("clock", format!("time of day {name}"), expected, move |goodput| {
             stepped(goodput, step)
         }));
     }
     for (name, unix) in TIMES {
-        let expected = Expected::exit(&[0]).within(8.0, 160.0);
+        let expected = CaseBounds::exit(&[0]).within(8.0, 160.0);
         all.push(case("clock", format!("files of {name}"), expected, move |goodput| {
             old_files(goodput, unix)
         }));
@@ -66,20 +66,20 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// A load of 40 a second for 4 s.
-fn load(goodput: &Goodput, scratch: &Scratch, url: &str) -> Result<Running, Skip> {
+fn load(goodput: &Binary, scratch: &ScratchFolder, url: &str) -> Result<RunningProcess, Skip> {
     let words = ["run", url, "--rate", "40", "--duration", "4s", "--json", "--out", "run"];
     Ok(goodput.start(scratch.path(), "run", &[&words[..], &SHORT].concat())?)
 }
 
-fn stand_still(process: &Running) {
+fn stand_still(process: &RunningProcess) {
     process.signal(Signal::STOP);
     pause(seconds(PAUSE_S));
     process.signal(Signal::CONT);
 }
 
 /// What was due is due, late or not; the verdict says what is doubtful.
-fn client_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn client_stopped(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let running = load(goodput, &scratch, &engine.url())?;
     engine.wait_for(30, 20.0)?;
@@ -99,8 +99,8 @@ fn client_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A server that stands still is slow, and its requests are due all the same.
-fn server_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn server_stopped(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let words = ["--set", "metrics=off"];
     let engine = Engine::start(goodput, scratch.path(), &words)?;
     let running = load(goodput, &scratch, &engine.url())?;
@@ -119,8 +119,8 @@ fn server_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-fn record_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn record_stopped(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let words = ["record", "--upstream", &engine.url(), "--output", "trace.jsonl"];
     let listen = ["--listen", "127.0.0.1:0", "--tokenizer", "approximate"];
@@ -140,8 +140,8 @@ fn record_stopped(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A run where the monotonic clock shows something else, reported where it does not.
-fn shifted(goodput: &Goodput, offset: Offset) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn shifted(goodput: &Binary, offset: Offset) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let uptime = fs::read_to_string("/proc/uptime")?;
     let uptime = uptime.split('.').next().and_then(|s| s.parse::<i64>().ok()).unwrap_or(0);
     let offset = offset(uptime).to_string();
@@ -167,10 +167,10 @@ fn shifted(goodput: &Goodput, offset: Offset) -> Result<Observed, Skip> {
 
 /// A run during which the time of day steps, as when a machine first hears of the right time. Instants are
 /// those of the monotonic clock, so nothing that is measured moves.
-fn stepped(goodput: &Goodput, step: &str) -> Result<Observed, Skip> {
+fn stepped(goodput: &Binary, step: &str) -> Result<Observed, Skip> {
     let library = FAKETIME.into_iter().find(|path| Path::new(path).exists());
     let library = library.ok_or_else(|| Skip::Unavailable("needs libfaketime".to_owned()))?;
-    let scratch = Scratch::new()?;
+    let scratch = ScratchFolder::new()?;
     let offset = scratch.join("offset");
     fs::write(&offset, "+0")?;
     let preload = format!("LD_PRELOAD={library}");
@@ -208,8 +208,8 @@ fn touch(folder: &Path, time: SystemTime) -> std::io::Result<()> {
     Ok(())
 }
 
-fn old_files(goodput: &Goodput, unix: i64) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn old_files(goodput: &Binary, unix: i64) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "40", "--duration", "500ms", "--out", "runs/one"];
     goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
     let report = ["report", "runs/one", "--json"];

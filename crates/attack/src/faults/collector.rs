@@ -4,10 +4,10 @@
 use goodput_clock::pause;
 use goodput_model::Nanos;
 
-use super::peer::{Host, Line, Script};
+use super::peer::{HostConnection, Script, ScriptedServer};
 use super::{MEASURED, MOCK, SHORT, Uses, case, number, summary};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, KEY, Scratch, files_with_key};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, KEY, ScratchFolder, files_with_key};
 
 /// A name, what the collector does, how long it may cost, and what a warning must say.
 const BEHAVIORS: [(&str, Script, f64, &str); 11] = [
@@ -51,20 +51,20 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all: Vec<Case> = BEHAVIORS
         .iter()
         .map(|&(name, script, cost_s, warning)| {
-            let expected = Expected::exit(&MEASURED).within(4.0 + cost_s, 160.0);
+            let expected = CaseBounds::exit(&MEASURED).within(4.0 + cost_s, 160.0);
             case("collector", name, expected, move |goodput| attack(goodput, script, warning))
         })
         .collect();
-    let expected = Expected::exit(&MEASURED).within(6.0, 160.0);
+    let expected = CaseBounds::exit(&MEASURED).within(6.0, 160.0);
     all.push(case("collector", "refuses", expected, |goodput| {
-        let scratch = Scratch::new()?;
+        let scratch = ScratchFolder::new()?;
         send(goodput, &scratch, "http://127.0.0.1:1", "warning")
     }));
     all
 }
 
-fn attack(goodput: &Goodput, script: Script, warning: &str) -> Result<Observed, Skip> {
-    let (scratch, host) = (Scratch::new()?, Host::start(script, "")?);
+fn attack(goodput: &Binary, script: Script, warning: &str) -> Result<Observed, Skip> {
+    let (scratch, host) = (ScratchFolder::new()?, ScriptedServer::start(script, "")?);
     let mut observed = send(goodput, &scratch, &host.url(), warning)?;
     observed.check(!host.heads().is_empty(), || "the collector was not asked".to_owned());
     observed.check(!host.heads().iter().any(|head| head.contains(KEY)), || {
@@ -75,7 +75,12 @@ fn attack(goodput: &Goodput, script: Script, warning: &str) -> Result<Observed, 
 }
 
 /// A run whose traces go there: whole, whatever becomes of them.
-fn send(goodput: &Goodput, scratch: &Scratch, url: &str, warning: &str) -> Result<Observed, Skip> {
+fn send(
+    goodput: &Binary,
+    scratch: &ScratchFolder,
+    url: &str,
+    warning: &str,
+) -> Result<Observed, Skip> {
     let words = ["run", MOCK, "--rate", "40", "--duration", "1s", "--json", "--out", "run"];
     let traces = ["--traces", url, "--trace-share", "100%"];
     let ended = goodput.run(scratch.path(), &[&words[..], &traces, &SHORT].concat(), 40.0)?;
@@ -92,18 +97,18 @@ fn send(goodput: &Goodput, scratch: &Scratch, url: &str, warning: &str) -> Resul
     Ok(uses.done())
 }
 
-fn echo(_: &str, line: &mut Line) -> std::io::Result<()> {
+fn echo(_: &str, line: &mut HostConnection) -> std::io::Result<()> {
     let length = KEY.len();
     let head = format!("HTTP/1.1 500 {KEY}\r\nContent-Length: {length}\r\n\r\n{KEY}");
     line.send(head.as_bytes())
 }
 
-fn flood(_: &str, line: &mut Line) -> std::io::Result<()> {
+fn flood(_: &str, line: &mut HostConnection) -> std::io::Result<()> {
     line.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"partialSuccess\":\"")?;
     line.flood("0123456789abcdef", 512)
 }
 
-fn drip(_: &str, line: &mut Line) -> std::io::Result<()> {
+fn drip(_: &str, line: &mut HostConnection) -> std::io::Result<()> {
     line.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")?;
     loop {
         line.send(b" ")?;

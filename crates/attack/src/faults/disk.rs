@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::peer::Engine;
 use super::{MEASURED, MOCK, SHORT, Uses, case, number, start_under, summary, works};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, Running, Scratch, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, RunningProcess, ScratchFolder, seconds};
 
 pub(super) fn cases() -> Vec<Case> {
-    let measured = Expected::exit(&MEASURED).within(8.0, 160.0);
-    let refused = Expected::exit(&[2]).within(6.0, 160.0);
-    let lost = Expected::exit(&[5]).within(8.0, 160.0);
+    let measured = CaseBounds::exit(&MEASURED).within(8.0, 160.0);
+    let refused = CaseBounds::exit(&[2]).within(6.0, 160.0);
+    let lost = CaseBounds::exit(&[5]).within(8.0, 160.0);
     vec![
         case("disk", "full under a run", measured.clone(), full_run),
         case("disk", "full before a run", refused.clone(), |goodput| {
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("disk", "read-only under report -o", refused, |goodput| {
             refuse(goodput, "ro", &["report", "run", "--format", "parquet", "-o", "small/tables"])
         }),
-        case("disk", "read-only folder is read", Expected::exit(&[0, 4, 5]), read_only_folder),
+        case("disk", "read-only folder is read", CaseBounds::exit(&[0, 4, 5]), read_only_folder),
         case("disk", "folder removed in a run", measured.clone(), |goodput| {
             vanish(goodput, &|folder| fs::remove_dir_all(folder))
         }),
@@ -52,11 +52,11 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// goodput with a file system of its own at `small`, mounted with these options.
 fn on_small(
-    goodput: &Goodput,
-    scratch: &Scratch,
+    goodput: &Binary,
+    scratch: &ScratchFolder,
     options: &str,
     args: &[&str],
-) -> Result<Running, Skip> {
+) -> Result<RunningProcess, Skip> {
     let mount = format!("mount -t tmpfs -o {options} tmpfs small && exec \"$0\" \"$@\"");
     fs::create_dir_all(scratch.join("small"))?;
     works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
@@ -64,7 +64,7 @@ fn on_small(
 }
 
 /// A small run to work on.
-fn make_run(goodput: &Goodput, scratch: &Scratch) -> Result<(), Skip> {
+fn make_run(goodput: &Binary, scratch: &ScratchFolder) -> Result<(), Skip> {
     let words = ["run", MOCK, "--rate", "100", "--duration", "500ms", "--out", "run"];
     let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 20.0)?;
     match ended.code {
@@ -74,7 +74,7 @@ fn make_run(goodput: &Goodput, scratch: &Scratch) -> Result<(), Skip> {
 }
 
 /// The two halves of one load of 100 requests, in the folders `0` and `1`.
-pub(super) fn make_shards(goodput: &Goodput, scratch: &Scratch) -> Result<(), Skip> {
+pub(super) fn make_shards(goodput: &Binary, scratch: &ScratchFolder) -> Result<(), Skip> {
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     for shard in ["0/2", "1/2"] {
         let url = engine.url();
@@ -89,8 +89,8 @@ pub(super) fn make_shards(goodput: &Goodput, scratch: &Scratch) -> Result<(), Sk
 }
 
 /// A use that must fail with a plain word.
-fn refuse(goodput: &Goodput, options: &str, args: &[&str]) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn refuse(goodput: &Binary, options: &str, args: &[&str]) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
     let ended = on_small(goodput, &scratch, options, args)?.wait(15.0)?;
     let mut observed = Observed::from_process(&ended);
@@ -101,8 +101,8 @@ fn refuse(goodput: &Goodput, options: &str, args: &[&str]) -> Result<Observed, S
 }
 
 /// The live report has what the disk refused.
-fn full_run(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn full_run(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "400", "--duration", "2s", "--json", "--out", "small/run"];
     let args = [&words[..], &SHORT].concat();
     let ended = on_small(goodput, &scratch, "size=64k", &args)?.wait(20.0)?;
@@ -118,8 +118,8 @@ fn full_run(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// Clients are served whatever the disk does, and the losses are counted.
-fn full_record(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn full_record(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let words = ["record", "--upstream", &engine.url(), "--output", "small/trace.jsonl", "--json"];
     let listen = ["--listen", "127.0.0.1:0", "--tokenizer", "approximate"];
@@ -138,8 +138,8 @@ fn full_record(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A merge that does not fit leaves nothing; `ls` in its own place says so.
-fn full_merge(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn full_merge(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make_shards(goodput, &scratch)?;
     fs::create_dir_all(scratch.join("small"))?;
     works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
@@ -154,8 +154,8 @@ fn full_merge(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// The report of a read-only folder is the same.
-fn read_only_folder(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn read_only_folder(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
     works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
     let script = "mount --bind run run && mount -o remount,bind,ro run && exec \"$0\" \"$@\"";
@@ -173,10 +173,10 @@ fn read_only_folder(goodput: &Goodput) -> Result<Observed, Skip> {
 
 /// A run whose folder goes: every request is in the report; what there is of texts is noted.
 fn vanish(
-    goodput: &Goodput,
+    goodput: &Binary,
     remove: &dyn Fn(&Path) -> std::io::Result<()>,
 ) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+    let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "100", "--duration", "2s", "--save-text", "--json"];
     let out = ["--out", "run"];
     let running = goodput.start(scratch.path(), "run", &[&words[..], &out, &SHORT].concat())?;

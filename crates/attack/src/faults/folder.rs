@@ -12,8 +12,8 @@ use mutation::{Family, Mutation};
 use seeds::Seeds;
 
 use super::{Uses, case, start_under, works};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, Scratch};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, ScratchFolder};
 
 /// Without a network nothing that a damaged plan names can be reached.
 const ALONE: [&str; 2] = ["unshare", "-rn"];
@@ -23,7 +23,7 @@ const CODES: [i32; 4] = [0, 2, 4, 5];
 const RESUMED: [i32; 5] = [0, 2, 3, 4, 5];
 
 /// A kind of folder: its files that are damaged, and what is done with it (`@` is the folder).
-struct Kind {
+struct FolderKind {
     name: &'static str,
     files: &'static [&'static str],
     uses: &'static [&'static [&'static str]],
@@ -47,8 +47,8 @@ const RUN_FILES: &[&str] =
 /// Files of a run that must be plain ones for a report.
 const NEEDED: [&str; 4] = ["plan.toml", "manifest.json", "requests.log", "server.log"];
 
-const KINDS: [Kind; 6] = [
-    Kind {
+const KINDS: [FolderKind; 6] = [
+    FolderKind {
         name: "run",
         files: RUN_FILES,
         uses: &[
@@ -58,19 +58,19 @@ const KINDS: [Kind; 6] = [
         ],
         families: &Family::ALL,
     },
-    Kind {
+    FolderKind {
         name: "shard",
         files: RUN_FILES,
         uses: &[&["merge", "@", "shard-1", "--out", "out"]],
         families: &Family::ALL,
     },
-    Kind {
+    FolderKind {
         name: "series",
         files: &["summary.json", "repeat-1/requests.log", "repeat-2/manifest.json"],
         uses: &[&["compare", "@", "other"], &["plan", "@", "--target-rps", "10"]],
         families: &[Family::Bytes, Family::Numbers, Family::Places],
     },
-    Kind {
+    FolderKind {
         name: "sweep",
         files: &[
             "sweep.toml",
@@ -82,7 +82,7 @@ const KINDS: [Kind; 6] = [
         uses: &[&["plan", "@", "--target-rps", "10"], &["sweep", "--resume", "@", "--quiet"]],
         families: &Family::ALL,
     },
-    Kind {
+    FolderKind {
         name: "compare",
         files: &[
             "compare.toml",
@@ -93,7 +93,7 @@ const KINDS: [Kind; 6] = [
         uses: &[&["compare", "--resume", "@", "--quiet"]],
         families: &[Family::Bytes, Family::Numbers, Family::Places, Family::Sparse],
     },
-    Kind {
+    FolderKind {
         name: "shadow",
         files: &["shadow.toml", "primary.log", "candidate.log", "pairs.log", "summary.json"],
         uses: &[],
@@ -110,7 +110,7 @@ pub(super) fn cases() -> Vec<Case> {
                 (Rc::clone(&seeds), format!("{} with {}", kind.name, family.name()));
             // What is read may take some twenty times the room of its text.
             let most = if family == Family::Bulk { 400.0 } else { 160.0 };
-            let expected = Expected::exit(&RESUMED).within(6.0, most);
+            let expected = CaseBounds::exit(&RESUMED).within(6.0, most);
             all.push(case("folder", name, expected, move |goodput| {
                 damage(goodput, Seeds::of(&seeds, goodput)?, kind, family)
             }));
@@ -118,7 +118,7 @@ pub(super) fn cases() -> Vec<Case> {
     }
     for (name, folder, file, planted, resume) in PLANTED {
         let seeds = Rc::clone(&seeds);
-        let expected = Expected::exit(&[2]).within(6.0, 160.0);
+        let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
         all.push(case("folder", name, expected, move |goodput| {
             let seeds = Seeds::of(&seeds, goodput)?;
             plant(goodput, seeds, &Plant { folder, file, planted, resume })
@@ -128,9 +128,14 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Every mutation of one family to every file, each followed by every use.
-fn damage(goodput: &Goodput, seeds: &Seeds, kind: &Kind, family: Family) -> Result<Observed, Skip> {
+fn damage(
+    goodput: &Binary,
+    seeds: &Seeds,
+    kind: &FolderKind,
+    family: Family,
+) -> Result<Observed, Skip> {
     works(ALONE[0], &["-rn", "true"])?;
-    let scratch = Scratch::new()?;
+    let scratch = ScratchFolder::new()?;
     for name in ["other", "shard-1", kind.name] {
         seeds.copy(name, &scratch.join(name))?;
     }
@@ -175,7 +180,7 @@ fn codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
     }
 }
 
-fn run(goodput: &Goodput, at: &Path, folder: &str, words: &[&str]) -> Result<Ended, Skip> {
+fn run(goodput: &Binary, at: &Path, folder: &str, words: &[&str]) -> Result<EndedProcess, Skip> {
     let filled: Vec<String> = words.iter().map(|word| word.replace('@', folder)).collect();
     let filled: Vec<&str> = filled.iter().map(String::as_str).collect();
     Ok(start_under(goodput, at, &ALONE, &filled)?.wait(10.0)?)
@@ -235,8 +240,8 @@ const PLANTED: [(&str, &str, &str, &str, &[&str]); 4] = [
 ];
 
 /// The command must not run, whatever is done with the folder, unless it is allowed.
-fn plant(goodput: &Goodput, seeds: &Seeds, plant: &Plant) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn plant(goodput: &Binary, seeds: &Seeds, plant: &Plant) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let folder = scratch.join(plant.folder);
     seeds.copy(plant.folder, &folder)?;
     for left in ["points", "asks.jsonl", "summary.json", "warm-up"] {

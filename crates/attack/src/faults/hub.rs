@@ -7,9 +7,9 @@ use goodput_model::Nanos;
 use rustix::process::Signal;
 
 use super::case;
-use super::peer::{Host, Line, Script};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, Running, Scratch, seconds};
+use super::peer::{HostConnection, Script, ScriptedServer};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, RunningProcess, ScratchFolder, seconds};
 
 /// The token for the hub. It goes to the hub, and nowhere else.
 const TOKEN: &str = "hf_ATTACKabcdefghijklmnopqrstuvwxyz";
@@ -72,15 +72,15 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, asked, script) in BEHAVIORS {
         // A list may have 64 MiB.
-        let expected = Expected::exit(&[2]).within(8.0, 400.0);
+        let expected = CaseBounds::exit(&[2]).within(8.0, 400.0);
         all.push(case("hub", name, expected, move |goodput| refused(goodput, asked, script)));
     }
-    let expected = Expected::exit(&[2]).within(20.0, 160.0);
+    let expected = CaseBounds::exit(&[2]).within(20.0, 160.0);
     all.push(case("hub", "tokenizer without end", expected, endless_tokenizer));
-    let expected = Expected::exit(&[2]).within(8.0, 160.0);
+    let expected = CaseBounds::exit(&[2]).within(8.0, 160.0);
     all.push(case("hub", "redirect elsewhere", expected, token_stays));
     for (name, script) in SLOW {
-        let expected = Expected::exit(&[130]).within(3.0, 160.0);
+        let expected = CaseBounds::exit(&[130]).within(3.0, 160.0);
         all.push(case("hub", name, expected, move |goodput| interrupted(goodput, script)));
     }
     all
@@ -90,21 +90,21 @@ pub(super) fn cases() -> Vec<Case> {
 const SLOW: [(&str, Script); 2] = [("silent, then Ctrl-C", hang), ("drips, then Ctrl-C", drip)];
 
 fn start(
-    goodput: &Goodput,
-    scratch: &Scratch,
+    goodput: &Binary,
+    scratch: &ScratchFolder,
     url: &str,
     asked: [&str; 2],
-) -> Result<Running, Skip> {
+) -> Result<RunningProcess, Skip> {
     let words = ["run", super::MOCK, "--rate", "5", "--num-requests", "2", "--dry-run"];
     let mut command = goodput.command(scratch.path(), &[&words[..], &asked].concat());
     command.env("HF_ENDPOINT", url).env("HF_TOKEN", TOKEN).env("HF_HOME", scratch.join("hf"));
     command.env_remove("HF_HUB_OFFLINE").env_remove("HF_HUB_CACHE");
-    Ok(Running::spawn(command, scratch.path(), "goodput")?)
+    Ok(RunningProcess::spawn(command, scratch.path(), "goodput")?)
 }
 
 /// An error with a plain word, no token on any stream, and nothing in the cache.
-fn refused(goodput: &Goodput, asked: [&str; 2], script: Script) -> Result<Observed, Skip> {
-    let (scratch, host) = (Scratch::new()?, Host::start(script, "")?);
+fn refused(goodput: &Binary, asked: [&str; 2], script: Script) -> Result<Observed, Skip> {
+    let (scratch, host) = (ScratchFolder::new()?, ScriptedServer::start(script, "")?);
     let ended = start(goodput, &scratch, &host.url(), asked)?.wait(20.0)?;
     let mut observed = Observed::from_process(&ended);
     observed.check(!host.heads().is_empty(), || "the hub was not asked".to_owned());
@@ -123,10 +123,12 @@ fn is_odd(path: &Path) -> bool {
 }
 
 /// What is larger than any tokenizer may be need not be fetched to its end.
-fn endless_tokenizer(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
-    let host =
-        Host::start(|head, line| listed(head, line, |line| endless(line, "{\"a\":1},")), "")?;
+fn endless_tokenizer(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
+    let host = ScriptedServer::start(
+        |head, line| listed(head, line, |line| endless(line, "{\"a\":1},")),
+        "",
+    )?;
     let ended = start(goodput, &scratch, &host.url(), TOKENIZER)?.wait(30.0)?;
     let mut observed = Observed::from_process(&ended);
     let sent = host.sent();
@@ -137,22 +139,22 @@ fn endless_tokenizer(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A redirect to another origin is followed without the token.
-fn token_stays(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
-    let other = Host::start(|_, line| line.answer("application/json", LIST), "")?;
+fn token_stays(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
+    let other = ScriptedServer::start(|_, line| line.answer("application/json", LIST), "")?;
     let there = format!("{}/elsewhere", other.url());
-    let hub = Host::start(|_, line| redirect(line, &line.elsewhere.clone()), &there)?;
+    let hub = ScriptedServer::start(|_, line| redirect(line, &line.elsewhere.clone()), &there)?;
     let ended = start(goodput, &scratch, &hub.url(), TOKENIZER)?.wait(20.0)?;
     let mut observed = Observed::from_process(&ended);
-    let has = |host: &Host| host.heads().iter().any(|head| head.contains(TOKEN));
+    let has = |host: &ScriptedServer| host.heads().iter().any(|head| head.contains(TOKEN));
     observed.check(has(&hub), || "the hub did not get its token".to_owned());
     observed.check(!has(&other), || "the token went to another host".to_owned());
     observed.check(!other.heads().is_empty(), || "the redirect was not followed".to_owned());
     Ok(observed)
 }
 
-fn interrupted(goodput: &Goodput, script: Script) -> Result<Observed, Skip> {
-    let (scratch, host) = (Scratch::new()?, Host::start(script, "")?);
+fn interrupted(goodput: &Binary, script: Script) -> Result<Observed, Skip> {
+    let (scratch, host) = (ScratchFolder::new()?, ScriptedServer::start(script, "")?);
     let running = start(goodput, &scratch, &host.url(), TOKENIZER)?;
     for _ in 0..300 {
         if !host.heads().is_empty() {
@@ -184,36 +186,36 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// The list of files, and then something else in the place of the file.
 fn listed(
     head: &str,
-    line: &mut Line,
-    file: fn(&mut Line) -> std::io::Result<()>,
+    line: &mut HostConnection,
+    file: fn(&mut HostConnection) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     if head.starts_with("GET /api/") { line.answer("application/json", LIST) } else { file(line) }
 }
 
-fn endless(line: &mut Line, piece: &str) -> std::io::Result<()> {
+fn endless(line: &mut HostConnection, piece: &str) -> std::io::Result<()> {
     line.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")?;
     line.flood(piece, 600)
 }
 
 /// Ends before the length that it states.
-fn short(line: &mut Line, body: &str) -> std::io::Result<()> {
+fn short(line: &mut HostConnection, body: &str) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len() + 9);
     line.send(head.as_bytes())
 }
 
-fn redirect(line: &mut Line, to: &str) -> std::io::Result<()> {
+fn redirect(line: &mut HostConnection, to: &str) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
     line.send(head.as_bytes())
 }
 
 /// The head of an answer, and no more.
-fn hang(_: &str, line: &mut Line) -> std::io::Result<()> {
+fn hang(_: &str, line: &mut HostConnection) -> std::io::Result<()> {
     line.send(b"HTTP/1.1 200 OK\r\n")?;
     line.hang();
     Ok(())
 }
 
-fn drip(_: &str, line: &mut Line) -> std::io::Result<()> {
+fn drip(_: &str, line: &mut HostConnection) -> std::io::Result<()> {
     line.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")?;
     loop {
         line.send(b" ")?;

@@ -8,8 +8,8 @@ use std::process::Command;
 use goodput_model::random::{Domain, RandomStream};
 
 use super::{MOCK, SHORT, case};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, Running, Scratch};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, RunningProcess, ScratchFolder};
 
 /// Makes a file.
 type Make = fn(&Path) -> std::io::Result<()>;
@@ -128,9 +128,9 @@ const NUMBERS: [(&str, &[&str]); 12] = [
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, words, codes, (seconds, mebibytes), write) in FILES {
-        let expected = Expected::exit(codes).within(seconds, mebibytes);
+        let expected = CaseBounds::exit(codes).within(seconds, mebibytes);
         all.push(case("input", name, expected, move |goodput| {
-            let scratch = Scratch::new()?;
+            let scratch = ScratchFolder::new()?;
             write(&scratch.join(input(words)))?;
             let ended = goodput.run(scratch.path(), words, 20.0)?;
             let mut observed = Observed::from_process(&ended);
@@ -148,16 +148,16 @@ pub(super) fn cases() -> Vec<Case> {
         ("a folder", |f| fs::create_dir(f)),
     ];
     for (name, make) in places {
-        let expected = Expected::exit(&[2]).within(6.0, 160.0);
+        let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
         all.push(case("input", format!("{name} to every reader"), expected, move |goodput| {
             readers(goodput, make)
         }));
     }
-    let expected = Expected::exit(&[2]).within(6.0, 160.0);
+    let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
     all.push(case("input", "numbers on the command line", expected, numbers));
-    let expected = Expected::exit(&[2]).within(6.0, 200.0);
+    let expected = CaseBounds::exit(&[2]).within(6.0, 200.0);
     all.push(case("input", "rate of 1e300", expected, |goodput| one(goodput, "1e300")));
-    let expected = Expected::exit(&[0, 3, 5]).within(10.0, 160.0);
+    let expected = CaseBounds::exit(&[0, 3, 5]).within(10.0, 160.0);
     all.push(case("input", "plan that names another key", expected, other_key));
     all
 }
@@ -189,8 +189,8 @@ fn columns(path: &Path) -> std::io::Result<()> {
 }
 
 /// One path that is not a plain file, given to every verb that takes a path.
-fn readers(goodput: &Goodput, make: Make) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn readers(goodput: &Binary, make: Make) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make(&scratch.join("input"))?;
     make(&scratch.join("input.toml"))?;
     let mut uses = super::Uses::default();
@@ -202,8 +202,8 @@ fn readers(goodput: &Goodput, make: Make) -> Result<Observed, Skip> {
     Ok(uses.done())
 }
 
-fn numbers(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn numbers(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let mut uses = super::Uses::default();
     for (name, words) in NUMBERS {
         let ended = goodput.run(scratch.path(), &[&["run", MOCK], words].concat(), 10.0)?;
@@ -213,26 +213,27 @@ fn numbers(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A rate that no clock can space.
-fn one(goodput: &Goodput, rate: &str) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn one(goodput: &Binary, rate: &str) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", rate, "--duration", "1s", "--timeout", "1s"];
     let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
     Ok(Observed::from_process(&ended))
 }
 
 /// Where a file chooses the variable and the host, that is said before the first request.
-fn other_key(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn other_key(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "20", "--duration", "200ms", "--out", "run"];
     goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
     let plan = fs::read_to_string(scratch.join("run/plan.toml"))?;
-    let host = super::peer::Host::start(|_, line| line.answer("application/json", "{}"), "")?;
+    let host =
+        super::peer::ScriptedServer::start(|_, line| line.answer("application/json", "{}"), "")?;
     let plan = plan.replace(MOCK, &host.url()).replace("OPENAI_API_KEY", "OTHER_SECRET");
     fs::write(scratch.join("evil.toml"), plan)?;
     let words = ["run", "--plan", "evil.toml", "--quiet", "--out", "again"];
     let mut command = goodput.command(scratch.path(), &words);
     command.env("OTHER_SECRET", "other-secret-0123456789");
-    let ended = Running::spawn(command, scratch.path(), "goodput")?.wait(15.0)?;
+    let ended = RunningProcess::spawn(command, scratch.path(), "goodput")?.wait(15.0)?;
     let mut observed = Observed::from_process(&ended);
     let warning = "warning: the key in $OTHER_SECRET goes to 127.0.0.1";
     observed.check(ended.stderr.contains(warning), || format!("unsaid: {}", ended.stderr));

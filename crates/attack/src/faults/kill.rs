@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::peer::Engine;
 use super::{MEASURED, SHORT, Uses, case, number};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, Running, Scratch, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, RunningProcess, ScratchFolder, seconds};
 
 /// Constant arrivals a second, so that a lost second means this number of requests.
 const RATE: u64 = 100;
@@ -24,13 +24,13 @@ const READ: [i32; 3] = [0, 4, 5];
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for draw in 0..3 {
-        let expected = Expected::exit(&READ).within(12.0, 160.0);
+        let expected = CaseBounds::exit(&READ).within(12.0, 160.0);
         all.push(case("kill", format!("run {draw}"), expected, move |goodput| run(goodput, draw)));
     }
     // A sweep that goes on warms its server up for ten seconds, so one of them is enough.
     for (verb, draws) in [("sweep", 1), ("compare", 2)] {
         for draw in 0..draws {
-            let expected = Expected::exit(&READ).within(20.0, 160.0);
+            let expected = CaseBounds::exit(&READ).within(20.0, 160.0);
             all.push(case(
                 "kill",
                 format!("{verb} {draw}, then --resume"),
@@ -39,9 +39,9 @@ pub(super) fn cases() -> Vec<Case> {
             ));
         }
     }
-    let expected = Expected::exit(&[0]).within(12.0, 160.0);
+    let expected = CaseBounds::exit(&[0]).within(12.0, 160.0);
     all.push(case("kill", "record", expected, record));
-    let expected = Expected::exit(&READ).within(12.0, 160.0);
+    let expected = CaseBounds::exit(&READ).within(12.0, 160.0);
     all.push(case("kill", "shadow", expected.clone(), shadow));
     all.push(case("kill", "merge, ten times", expected, merge));
     all
@@ -53,20 +53,25 @@ fn instant(draw: u64, from_s: f64, to_s: f64) -> f64 {
 }
 
 /// Waits, kills, and returns how long it had been.
-fn kill(running: Running, after_s: f64) -> Result<Ended, Skip> {
+fn kill(running: RunningProcess, after_s: f64) -> Result<EndedProcess, Skip> {
     pause(seconds(after_s));
     Ok(running.stop(Signal::KILL, 5.0)?)
 }
 
 /// A load of [`RATE`] for longer than it will live.
-fn load(goodput: &Goodput, scratch: &Scratch, url: &str, out: &str) -> Result<Running, Skip> {
+fn load(
+    goodput: &Binary,
+    scratch: &ScratchFolder,
+    url: &str,
+    out: &str,
+) -> Result<RunningProcess, Skip> {
     let rate = RATE.to_string();
     let words = ["run", url, "--rate", &rate, "--duration", "30s", "--out", out];
     Ok(goodput.start(scratch.path(), out, &[&words[..], &SHORT].concat())?)
 }
 
-fn run(goodput: &Goodput, draw: u64) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn run(goodput: &Binary, draw: u64) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let running = load(goodput, &scratch, &engine.url(), "load")?;
     engine.wait_for(20, 20.0)?;
@@ -85,8 +90,8 @@ fn run(goodput: &Goodput, draw: u64) -> Result<Observed, Skip> {
     Ok(uses.done())
 }
 
-fn campaign(goodput: &Goodput, verb: &str, draw: u64) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn campaign(goodput: &Binary, verb: &str, draw: u64) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let url = engine.url();
     let words: &[&str] = match verb {
@@ -113,8 +118,8 @@ fn campaign(goodput: &Goodput, verb: &str, draw: u64) -> Result<Observed, Skip> 
     Ok(uses.done())
 }
 
-fn record(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn record(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let words = ["record", "--upstream", &engine.url(), "--output", "trace.jsonl"];
     let listen = ["--listen", "127.0.0.1:0", "--tokenizer", "approximate"];
@@ -138,8 +143,8 @@ fn record(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(uses.done())
 }
 
-fn shadow(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn shadow(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let candidate = Engine::start(goodput, scratch.path(), &[])?;
     let words = ["shadow", "--primary", &engine.url(), "--candidate", &candidate.url()];
@@ -168,8 +173,8 @@ fn shadow(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A merge is there as a whole or not at all, and can be begun anew.
-fn merge(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn merge(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     super::disk::make_shards(goodput, &scratch)?;
     let mut uses = Uses::default();
     let mut cut = 0;

@@ -9,8 +9,8 @@ use rustix::process::Signal;
 use super::case;
 use super::peer::Engine;
 use super::{MEASURED, SHORT, classes, number, start_under, summary, works};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, Scratch, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, ScratchFolder, seconds};
 
 /// Two namespaces and a link; what happens to the link is in `$FATE`. The server is in the other
 /// namespace, so that only the link is between it and the client.
@@ -47,20 +47,20 @@ const LINKS: [(&str, &str, &[i32], f64, f64); 3] = [
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, fate, codes, least, most) in LINKS {
-        let expected = Expected::exit(codes).within(12.0, 160.0);
+        let expected = CaseBounds::exit(codes).within(12.0, 160.0);
         all.push(case("network", name, expected, move |goodput| {
             linked(goodput, fate, least, most)
         }));
     }
-    let measured = Expected::exit(&MEASURED).within(10.0, 160.0);
+    let measured = CaseBounds::exit(&MEASURED).within(10.0, 160.0);
     all.push(case("network", "server killed and back", measured, restarted));
-    let void = Expected::exit(&[5]).within(10.0, 160.0);
+    let void = CaseBounds::exit(&[5]).within(10.0, 160.0);
     all.push(case("network", "server killed for good", void, killed));
-    let nothing = Expected::exit(&[3]).within(8.0, 160.0);
+    let nothing = CaseBounds::exit(&[3]).within(8.0, 160.0);
     all.push(case("network", "backlog full", nothing, backlog_full));
-    let refused = Expected::exit(&[3]).within(6.0, 160.0);
+    let refused = CaseBounds::exit(&[3]).within(6.0, 160.0);
     all.push(case("network", "refused from the first", refused, |goodput| {
-        let scratch = Scratch::new()?;
+        let scratch = ScratchFolder::new()?;
         let words = ["run", "http://127.0.0.1:1", "--rate", "20", "--duration", "1s"];
         let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
         Ok(Observed::from_process(&ended))
@@ -72,7 +72,7 @@ pub(super) fn cases() -> Vec<Case> {
 const LOAD: [&str; 8] = ["--rate", "40", "--duration", "3s", "--timeout", "2s", "--json", "--out"];
 
 /// 120 requests, each of them counted once, good or failed for a reason that the network gives.
-fn judged(ended: &Ended, allowed: &[&str]) -> Result<(Observed, f64), Skip> {
+fn judged(ended: &EndedProcess, allowed: &[&str]) -> Result<(Observed, f64), Skip> {
     let found = summary(ended)?;
     let mut observed = Observed::from_process(ended);
     observed.classes = classes(&found).into_iter().collect();
@@ -88,14 +88,14 @@ fn judged(ended: &Ended, allowed: &[&str]) -> Result<(Observed, f64), Skip> {
     Ok((observed, ok))
 }
 
-fn linked(goodput: &Goodput, fate: &str, least: f64, most: f64) -> Result<Observed, Skip> {
+fn linked(goodput: &Binary, fate: &str, least: f64, most: f64) -> Result<Observed, Skip> {
     works("unshare", &["-n", "sh", "-c", "ip link add va type veth peer name vb"])?;
     if fate.contains("netem") {
         let probe =
             "ip link add va type veth peer name vb && tc qdisc add dev va root netem loss 1%";
         works("unshare", &["-n", "sh", "-c", probe])?;
     }
-    let scratch = Scratch::new()?;
+    let scratch = ScratchFolder::new()?;
     let fate = format!("FATE={fate}");
     let wrapper = ["env", &fate, "unshare", "-n", "sh", "-c", LINKED];
     let words = [&["run", "http://10.77.0.2:8000"], &LOAD[..], &["run"], &SHORT].concat();
@@ -107,8 +107,8 @@ fn linked(goodput: &Goodput, fate: &str, least: f64, most: f64) -> Result<Observ
 }
 
 /// The process is killed after a second and a new one has its port half a second later.
-fn restarted(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn restarted(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let (url, address) = (engine.url(), engine.address.clone());
     let words = [&["run", &url], &LOAD[..], &["run"], &SHORT].concat();
@@ -126,8 +126,8 @@ fn restarted(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-fn killed(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn killed(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let url = engine.url();
     let words = [&["run", &url], &LOAD[..], &["run"], &SHORT].concat();
@@ -139,8 +139,8 @@ fn killed(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A listener that never accepts, and whose queue is full: connections do not open.
-fn backlog_full(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn backlog_full(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let mut waiting = Vec::new();

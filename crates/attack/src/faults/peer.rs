@@ -12,24 +12,24 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
 use crate::case::Skip;
-use crate::program::{Goodput, Running, seconds};
+use crate::program::{Binary, RunningProcess, seconds};
 
 /// No scripted connection lasts longer, whatever the other end does.
 const LONGEST_S: f64 = 40.0;
 
 /// `goodput mock` as a process of its own.
 pub(super) struct Engine {
-    pub(super) process: Running,
+    pub(super) process: RunningProcess,
     pub(super) address: String,
 }
 
 impl Engine {
-    pub(super) fn start(goodput: &Goodput, folder: &Path, args: &[&str]) -> Result<Self, Skip> {
+    pub(super) fn start(goodput: &Binary, folder: &Path, args: &[&str]) -> Result<Self, Skip> {
         Self::on(goodput, folder, "127.0.0.1:0", args)
     }
 
     pub(super) fn on(
-        goodput: &Goodput,
+        goodput: &Binary,
         folder: &Path,
         listen: &str,
         args: &[&str],
@@ -79,35 +79,35 @@ pub(super) fn get(address: &str, path: &str) -> std::io::Result<String> {
 }
 
 /// What a scripted server does with one request.
-pub(super) type Script = fn(&str, &mut Line) -> std::io::Result<()>;
+pub(super) type Script = fn(&str, &mut HostConnection) -> std::io::Result<()>;
 
 /// A server that plays a script to every client, until it is dropped.
-pub(super) struct Host {
+pub(super) struct ScriptedServer {
     pub(super) address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct HostState {
     is_over: AtomicBool,
     sent: AtomicU64,
     heads: Mutex<Vec<String>>,
 }
 
-/// One connection of a [`Host`].
-pub(super) struct Line {
+/// One connection of a [`ScriptedServer`].
+pub(super) struct HostConnection {
     stream: TcpStream,
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     end: Nanos,
     /// Where else this host may lead to.
     pub(super) elsewhere: String,
 }
 
-impl Host {
+impl ScriptedServer {
     pub(super) fn start(script: Script, elsewhere: &str) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(HostState::default());
         let (common, elsewhere) = (Arc::clone(&shared), elsewhere.to_owned());
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -116,7 +116,7 @@ impl Host {
                 }
                 let end = now() + seconds(LONGEST_S);
                 let shared = Arc::clone(&common);
-                let mut line = Line { stream, shared, end, elsewhere: elsewhere.clone() };
+                let mut line = HostConnection { stream, shared, end, elsewhere: elsewhere.clone() };
                 // A client that leaves ends its connection; that is not a fault of the attack.
                 thread::spawn(move || line.serve(script));
             }
@@ -139,7 +139,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         // Wakes the thread that accepts.
@@ -147,7 +147,7 @@ impl Drop for Host {
     }
 }
 
-impl Line {
+impl HostConnection {
     fn serve(&mut self, script: Script) -> std::io::Result<()> {
         self.stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         self.stream.set_write_timeout(Some(Duration::from_secs(10)))?;

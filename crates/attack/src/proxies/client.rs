@@ -9,11 +9,12 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
 
 use super::peer::{
-    Origin, ReceivedBytes, crowd, exchange, find, half_close, listen, request_length, write_until,
+    OriginServer, ReceivedBytes, crowd, exchange, find, half_close, listen, request_length,
+    write_until,
 };
 use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, good_origin, rest};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, seconds};
 
 const HEALTH: &[u8] = b"GET /goodput/health HTTP/1.0\r\nhost: h\r\n\r\n";
 
@@ -178,7 +179,7 @@ fn whole_requests(mut bytes: &[u8], host: &str) -> Result<Vec<String>, String> {
 }
 
 /// Sends a request that two servers could read differently; what arrives is one request, or none.
-fn smuggle(goodput: &Goodput, request: &str, status: u16, most: usize) -> Result<Observed, Skip> {
+fn smuggle(goodput: &Binary, request: &str, status: u16, most: usize) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let said = exchange(stand.address, request.replace("{HIDDEN}", HIDDEN).as_bytes(), 0.7);
@@ -204,7 +205,7 @@ fn smuggle(goodput: &Goodput, request: &str, status: u16, most: usize) -> Result
 }
 
 /// A crowd that has sent this much; a new client and the health path are answered all the same.
-fn idle(goodput: &Goodput, count: usize, each: &[u8]) -> Result<Observed, Skip> {
+fn idle(goodput: &Binary, count: usize, each: &[u8]) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let crowd = crowd(stand.address, count, each)?;
@@ -220,7 +221,7 @@ fn idle(goodput: &Goodput, count: usize, each: &[u8]) -> Result<Observed, Skip> 
 }
 
 /// Heads that come a byte at a time: after 10 s they are closed, and no other client waits.
-fn slow_heads(goodput: &Goodput) -> Result<Observed, Skip> {
+fn slow_heads(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let (begin, mut faults) = (now(), Vec::new());
@@ -245,8 +246,8 @@ fn slow_heads(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A client that goes on sending these pieces, next to good ones.
-fn endless(goodput: &Goodput, begin: &'static str, piece: &[u8]) -> Result<Observed, Skip> {
-    let origin = Origin::start(|visitor| {
+fn endless(goodput: &Binary, begin: &'static str, piece: &[u8]) -> Result<Observed, Skip> {
+    let origin = OriginServer::start(|visitor| {
         while let Some(path) = visitor.request() {
             visitor.say(if path.ends_with(CHAT) { good_answer() } else { Vec::new() }.as_slice());
         }
@@ -268,7 +269,7 @@ fn endless(goodput: &Goodput, begin: &'static str, piece: &[u8]) -> Result<Obser
 }
 
 /// A body longer than what is looked at: it passes, and the trace says that it is missing (exit 5).
-fn long_body(goodput: &Goodput) -> Result<Observed, Skip> {
+fn long_body(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let said = exchange(stand.address, &ask(CHAT, &"x".repeat(40 << 20)), 10.0);
@@ -288,8 +289,8 @@ enum Leaves {
 }
 
 /// The upstream answers without end, and the client leaves, or does not read.
-fn leaving(goodput: &Goodput, leaves: Leaves) -> Result<Observed, Skip> {
-    let origin = Origin::start(|visitor| {
+fn leaving(goodput: &Binary, leaves: Leaves) -> Result<Observed, Skip> {
+    let origin = OriginServer::start(|visitor| {
         while let Some(path) = visitor.request() {
             if path.starts_with("/bad") {
                 visitor.say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
@@ -327,7 +328,7 @@ fn leaving(goodput: &Goodput, leaves: Leaves) -> Result<Observed, Skip> {
 }
 
 /// A model's name, a session and a role that would draw on a terminal or in a page.
-fn odd_names(goodput: &Goodput) -> Result<Observed, Skip> {
+fn odd_names(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &["--session-header", "x-talk"])?;
     let odd = r"\u001b[31m<script>alert(1)</script> Quetzalcoatl";
@@ -344,8 +345,8 @@ fn odd_names(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// Listening for everybody must be meant.
-fn exposed(goodput: &Goodput, args: &[&str]) -> Result<Observed, Skip> {
-    let scratch = crate::program::Scratch::new()?;
+fn exposed(goodput: &Binary, args: &[&str]) -> Result<Observed, Skip> {
+    let scratch = crate::program::ScratchFolder::new()?;
     let ended = goodput.run(scratch.path(), args, 5.0)?;
     let mut observed = Observed::from_process(&ended);
     observed.check(ended.stderr.contains("--expose"), || ended.stderr.clone());
@@ -353,7 +354,7 @@ fn exposed(goodput: &Goodput, args: &[&str]) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-fn smuggling_cases(bound: &Expected) -> impl Iterator<Item = Case> {
+fn smuggling_cases(bound: &CaseBounds) -> impl Iterator<Item = Case> {
     let disguised = DISGUISES.iter().map(|&(name, rest, status, most)| {
         (name, format!("POST /x HTTP/1.1\r\nhost: h\r\n{rest}"), status, most)
     });
@@ -408,15 +409,15 @@ fn exposure_cases() -> impl Iterator<Item = Case> {
             ],
         ),
     ];
-    let bound = Expected::exit(&[2]).within(2.0, 96.0);
+    let bound = CaseBounds::exit(&[2]).within(2.0, 96.0);
     rows.into_iter().map(move |(name, args)| {
         case("proxy/client", name, bound.clone(), move |goodput| exposed(goodput, args))
     })
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[0]).within(4.0, 96.0);
-    let new = |name, expected: &Expected, attack: fn(&Goodput) -> Result<Observed, Skip>| {
+    let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
+    let new = |name, expected: &CaseBounds, attack: fn(&Binary) -> Result<Observed, Skip>| {
         case("proxy/client", name, expected.clone(), attack)
     };
     let body = "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -456,7 +457,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("proxy/client", "endless-pipelined", bound.clone(), |goodput| {
             endless(goodput, "", b"GET /goodput/health HTTP/1.1\r\nhost: h\r\n\r\n")
         }),
-        new("body-of-40-mib", &Expected::exit(&[5]).within(4.0, 96.0), long_body),
+        new("body-of-40-mib", &CaseBounds::exit(&[5]).within(4.0, 96.0), long_body),
         new("half-closed", &bound, |goodput| leaving(goodput, Leaves::HalfClosed)),
         new("reset-in-an-answer", &bound, |goodput| leaving(goodput, Leaves::Reset)),
         new("reads-nothing", &bound, |goodput| leaving(goodput, Leaves::ReadsNothing)),

@@ -11,8 +11,8 @@ use super::stand::{Stand, case, good_origin, rest};
 use super::upstream2::{
     CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, bomb, frame,
 };
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, seconds};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, seconds};
 
 /// GET http://h/, and POST.
 const GET: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 1, b'h'];
@@ -82,7 +82,7 @@ const FLOODS: &[(&str, Piece)] = &[
     ("h2-stream-zero", |_| many(&frame(HEADERS, 5, 0, &GET))),
 ];
 
-fn attack(goodput: &Goodput, piece: Piece) -> Result<Observed, Skip> {
+fn attack(goodput: &Binary, piece: Piece) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let address = stand.address;
@@ -111,7 +111,7 @@ fn attack(goodput: &Goodput, piece: Piece) -> Result<Observed, Skip> {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[0]).within(4.0, 96.0);
+    let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let floods = FLOODS.iter();
     floods
         .map(|&(name, piece)| {

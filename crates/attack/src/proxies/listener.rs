@@ -9,8 +9,8 @@ use rustix::process::Signal;
 
 use super::peer::{ReceivedBytes, crowd, exchange, find};
 use super::stand::{Stand, address, case, good_origin, rest};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, Scratch};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, ScratchFolder};
 
 /// Longest wait for an answer.
 const LIMIT_S: f64 = 5.0;
@@ -18,16 +18,16 @@ const LIMIT_S: f64 = 5.0;
 /// A file outside of what is served.
 const OUTSIDE: &str = "outside-of-the-folder";
 
-fn ui(goodput: &Goodput, scratch: Scratch) -> Result<Stand, Skip> {
+fn ui(goodput: &Binary, scratch: ScratchFolder) -> Result<Stand, Skip> {
     fs::write(scratch.join("outside.txt"), OUTSIDE)?;
     fs::create_dir_all(scratch.join("runs"))?;
     let args = ["ui", "runs", "--listen", "127.0.0.1:0"];
     Stand::start(goodput, scratch, &args, "results in runs: http://")
 }
 
-fn mock(goodput: &Goodput) -> Result<Stand, Skip> {
+fn mock(goodput: &Binary) -> Result<Stand, Skip> {
     let args = ["mock", "--profile", "fast", "--listen", "127.0.0.1:0"];
-    Stand::start(goodput, Scratch::new()?, &args, "mock engine on http://")
+    Stand::start(goodput, ScratchFolder::new()?, &args, "mock engine on http://")
 }
 
 fn get(to: SocketAddr, path: &str, host: &str) -> ReceivedBytes {
@@ -65,8 +65,8 @@ const PATHS: &[&str] = &[
     "/?q=%25%27%22%3Cscript%3E&skip=18446744073709551616&kind=../../",
 ];
 
-fn ui_paths(goodput: &Goodput) -> Result<Observed, Skip> {
-    let stand = ui(goodput, Scratch::new()?)?;
+fn ui_paths(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = ui(goodput, ScratchFolder::new()?)?;
     let mut faults = Vec::new();
     for path in PATHS {
         let said = get(stand.address, path, &stand.address.to_string());
@@ -101,16 +101,16 @@ fn hosts(to: SocketAddr, path: &str) -> Vec<String> {
     HOSTS.iter().filter(odd).map(|host| format!("answered to the name `{host}`")).collect()
 }
 
-fn ui_hosts(goodput: &Goodput) -> Result<Observed, Skip> {
-    let stand = ui(goodput, Scratch::new()?)?;
+fn ui_hosts(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = ui(goodput, ScratchFolder::new()?)?;
     let mut faults = hosts(stand.address, "/");
     faults.extend(serves(stand.address, "/"));
     end(stand, faults)
 }
 
 /// Forms of other sites, methods that change things, and heads and bodies that are too long.
-fn ui_posts(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn ui_posts(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
     let stand = ui(goodput, scratch)?;
     let own = stand.address.to_string();
@@ -154,8 +154,8 @@ fn ui_posts(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// Clients that say nothing: a silent one is gone after three seconds, then others are served.
-fn ui_idle(goodput: &Goodput) -> Result<Observed, Skip> {
-    let stand = ui(goodput, Scratch::new()?)?;
+fn ui_idle(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = ui(goodput, ScratchFolder::new()?)?;
     let silent = crowd(stand.address, 500, b"")?;
     rest(4_000);
     let faults = serves(stand.address, "/").into_iter().collect();
@@ -164,7 +164,7 @@ fn ui_idle(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// A real result.
-fn make_run(goodput: &Goodput, scratch: &Scratch) -> Result<(), Skip> {
+fn make_run(goodput: &Binary, scratch: &ScratchFolder) -> Result<(), Skip> {
     fs::create_dir_all(scratch.join("runs"))?;
     let mut args = vec!["run", "mock:ttft=1ms,itl=1ms", "--rate", "inf", "--num-requests", "8"];
     args.extend([
@@ -245,8 +245,8 @@ fn mkfifo(path: &Path) -> Result<(), Skip> {
     }
 }
 
-fn ui_strangers(goodput: &Goodput) -> Result<Observed, Skip> {
-    let scratch = Scratch::new()?;
+fn ui_strangers(goodput: &Binary) -> Result<Observed, Skip> {
+    let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
     make_strangers(&scratch.join("runs"))?;
     let stand = ui(goodput, scratch)?;
@@ -279,7 +279,7 @@ fn ui_strangers(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// The page of `--metrics-listen`, next to a recording.
-fn metrics(goodput: &Goodput) -> Result<Observed, Skip> {
+fn metrics(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let more = ["--metrics-listen", "127.0.0.1:0"];
     let mut stand = Stand::record(goodput, &origin.url(), &more)?;
@@ -326,7 +326,7 @@ fn chat(body: &str) -> Vec<u8> {
 const SHORT: &str = r#"{"messages":[{"role":"user","content":"hi"}],"max_tokens":2}"#;
 
 /// Bodies that are refused in words, and none of which ends the server.
-fn mock_bodies(goodput: &Goodput) -> Result<Observed, Skip> {
+fn mock_bodies(goodput: &Binary) -> Result<Observed, Skip> {
     let stand = mock(goodput)?;
     let with = |field: &str| SHORT.replace(r#""max_tokens":2"#, field);
     let long =
@@ -360,7 +360,7 @@ fn mock_bodies(goodput: &Goodput) -> Result<Observed, Skip> {
     end(stand, faults)
 }
 
-fn mock_idle(goodput: &Goodput) -> Result<Observed, Skip> {
+fn mock_idle(goodput: &Binary) -> Result<Observed, Skip> {
     let stand = mock(goodput)?;
     let silent = crowd(stand.address, 1_500, b"")?;
     let half = crowd(
@@ -375,12 +375,12 @@ fn mock_idle(goodput: &Goodput) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-type Attack = fn(&Goodput) -> Result<Observed, Skip>;
+type Attack = fn(&Binary) -> Result<Observed, Skip>;
 
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[0]).within(4.0, 96.0);
-    let large = Expected::exit(&[0]).within(4.0, 512.0);
-    let rows: [(&str, &Expected, Attack); 8] = [
+    let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
+    let large = CaseBounds::exit(&[0]).within(4.0, 512.0);
+    let rows: [(&str, &CaseBounds, Attack); 8] = [
         ("ui-paths", &bound, ui_paths),
         ("ui-hosts", &bound, ui_hosts),
         ("ui-posts", &bound, ui_posts),

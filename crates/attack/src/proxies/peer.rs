@@ -21,7 +21,7 @@ const MOST_HEARD: usize = 1 << 20;
 const MOST_SAID: usize = 256 << 10;
 
 /// A server on the loopback that ends with its owner.
-pub(super) struct Origin {
+pub(super) struct OriginServer {
     pub(super) address: SocketAddr,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
     is_over: Arc<AtomicBool>,
@@ -29,7 +29,7 @@ pub(super) struct Origin {
     pub(super) open: Arc<AtomicUsize>,
 }
 
-impl Origin {
+impl OriginServer {
     /// Hands each connection to `serve`, on a thread of its own.
     pub(super) fn start(
         serve: impl Fn(&mut Visitor) + Send + Sync + 'static,
@@ -75,7 +75,7 @@ impl Origin {
     }
 }
 
-impl Drop for Origin {
+impl Drop for OriginServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         // The thread that accepts looks up once more.

@@ -3,10 +3,10 @@
 use goodput_clock::now;
 use rustix::process::Signal;
 
-use super::peer::{Origin, Visitor, exchange};
+use super::peer::{OriginServer, Visitor, exchange};
 use super::stand::{BODY, CHAT, Stand, case, files_with_words, good_answer, good_origin, rest};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Goodput, KEY, Scratch};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, KEY, ScratchFolder};
 
 /// Users' requests in each case.
 const USERS: usize = 12;
@@ -92,9 +92,9 @@ fn users(address: std::net::SocketAddr) -> (Vec<Vec<u8>>, f64) {
     (all.iter().map(|said| said.body().to_vec()).collect(), longest)
 }
 
-fn attack(goodput: &Goodput, candidate: &Origin, reads: bool) -> Result<Observed, Skip> {
+fn attack(goodput: &Binary, candidate: &OriginServer, reads: bool) -> Result<Observed, Skip> {
     // It closes after each answer, so that a direct user knows its end.
-    let primary = Origin::start(|visitor| {
+    let primary = OriginServer::start(|visitor| {
         visitor.request();
         visitor.say(&good_answer());
     })?;
@@ -103,7 +103,7 @@ fn attack(goodput: &Goodput, candidate: &Origin, reads: bool) -> Result<Observed
         vec!["shadow", "--primary", &primary_url, "--candidate", &url, "--share", "100%"];
     args.extend(["--listen", "127.0.0.1:0", "--out", "shadow", "--drain", "500ms"]);
     args.extend(["--by", "request", "--screen", "off", "--similarity"]);
-    let stand = Stand::start(goodput, Scratch::new()?, &args, "listening on http://")?;
+    let stand = Stand::start(goodput, ScratchFolder::new()?, &args, "listening on http://")?;
     let (direct, usual_s) = users(primary.address);
     let (shadowed, longest_s) = users(stand.address);
     rest(300);
@@ -126,7 +126,7 @@ fn attack(goodput: &Goodput, candidate: &Origin, reads: bool) -> Result<Observed
 
 /// Fewer than three blocks give no verdict, which is exit code 5.
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[5]).within(5.0, 128.0);
+    let bound = CaseBounds::exit(&[5]).within(5.0, 128.0);
     let absent = case("proxy/shadow", "absent", bound.clone(), |goodput| {
         let mut gone = good_origin()?;
         // No server listens on the first port.
@@ -135,7 +135,7 @@ pub(super) fn cases() -> Vec<Case> {
     });
     let candidates = CANDIDATES.iter().map(|&(name, reads, act)| {
         case("proxy/shadow", name, bound.clone(), move |goodput| {
-            attack(goodput, &Origin::start(act)?, reads)
+            attack(goodput, &OriginServer::start(act)?, reads)
         })
     });
     candidates.chain([absent]).collect()

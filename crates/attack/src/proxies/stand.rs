@@ -9,9 +9,9 @@ use goodput_model::Nanos;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::peer::{Origin, exchange, find};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::{Ended, Goodput, KEY, Running, Scratch, files_with_key};
+use super::peer::{OriginServer, exchange, find};
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::{Binary, EndedProcess, KEY, RunningProcess, ScratchFolder, files_with_key};
 
 pub(super) const CHAT: &str = "/v1/chat/completions";
 
@@ -35,8 +35,10 @@ pub(super) fn good_answer() -> Vec<u8> {
 }
 
 /// A server that answers well, whatever it is asked.
-pub(super) fn good_origin() -> std::io::Result<Origin> {
-    Origin::start(|visitor| while visitor.request().is_some() && visitor.say(&good_answer()) {})
+pub(super) fn good_origin() -> std::io::Result<OriginServer> {
+    OriginServer::start(
+        |visitor| while visitor.request().is_some() && visitor.say(&good_answer()) {},
+    )
 }
 
 /// A user's request.
@@ -51,16 +53,16 @@ pub(super) fn ask(path: &str, body: &str) -> Vec<u8> {
 
 /// A process under attack.
 pub(super) struct Stand {
-    pub(super) scratch: Scratch,
-    pub(super) process: Running,
+    pub(super) scratch: ScratchFolder,
+    pub(super) process: RunningProcess,
     pub(super) address: SocketAddr,
 }
 
 impl Stand {
     /// Starts it and waits until it says after `marker` where it listens.
     pub(super) fn start(
-        goodput: &Goodput,
-        scratch: Scratch,
+        goodput: &Binary,
+        scratch: ScratchFolder,
         args: &[&str],
         marker: &str,
     ) -> Result<Self, Skip> {
@@ -69,12 +71,12 @@ impl Stand {
         Ok(Self { scratch, process, address })
     }
 
-    pub(super) fn record(goodput: &Goodput, upstream: &str, more: &[&str]) -> Result<Self, Skip> {
+    pub(super) fn record(goodput: &Binary, upstream: &str, more: &[&str]) -> Result<Self, Skip> {
         Self::record_draining(goodput, upstream, "500ms", more)
     }
 
     pub(super) fn record_draining(
-        goodput: &Goodput,
+        goodput: &Binary,
         upstream: &str,
         drain: &str,
         more: &[&str],
@@ -82,7 +84,7 @@ impl Stand {
         let mut args = vec!["record", "--upstream", upstream, "--listen", "127.0.0.1:0"];
         args.extend(["--output", "trace.jsonl", "--json", "--drain", drain]);
         args.extend(more);
-        Self::start(goodput, Scratch::new()?, &args, "listening on http://")
+        Self::start(goodput, ScratchFolder::new()?, &args, "listening on http://")
     }
 
     /// Users next to an attack: each gets the good answer, and soon.
@@ -98,7 +100,10 @@ impl Stand {
     }
 
     /// Ends it with a signal; what was observed, and what it printed.
-    pub(super) fn end(self, signal: Signal) -> Result<(Observed, Ended, Scratch), Skip> {
+    pub(super) fn end(
+        self,
+        signal: Signal,
+    ) -> Result<(Observed, EndedProcess, ScratchFolder), Skip> {
         let ended = self.process.stop(signal, 15.0)?;
         let mut observed = Observed::from_process(&ended);
         for path in files_with_key(self.scratch.path()) {
@@ -179,8 +184,8 @@ pub(super) fn files_with_words(folder: &Path, words: &[&str]) -> Vec<String> {
 pub(super) fn case(
     area: &'static str,
     name: impl Into<String>,
-    expected: Expected,
-    attack: impl Fn(&Goodput) -> Result<Observed, Skip> + 'static,
+    expected: CaseBounds,
+    attack: impl Fn(&Binary) -> Result<Observed, Skip> + 'static,
 ) -> Case {
     Case { area, name: name.into(), expected, attack: Box::new(attack) }
 }

@@ -2,10 +2,10 @@
 
 use rustix::process::Signal;
 
-use super::peer::{Origin, ReceivedBytes, Visitor, exchange};
+use super::peer::{OriginServer, ReceivedBytes, Visitor, exchange};
 use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, rest};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::Goodput;
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::Binary;
 
 /// What the client of a hostile upstream must see.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ enum ExpectedAnswer {
 
 /// What an upstream does with a request.
 #[derive(Clone, Copy)]
-enum Act {
+enum UpstreamAct {
     /// Says this and closes.
     Say(&'static str),
     /// Says this and goes on as if it were a good server.
@@ -41,9 +41,9 @@ const TOKEN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Xylophonist\"
 const NO_MODELS: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 
 /// Name, what it does, what its client sees.
-const ACTS: &[(&str, Act, ExpectedAnswer)] = {
-    use Act::{Answer, Do, Flood, Keep, Say};
+const ACTS: &[(&str, UpstreamAct, ExpectedAnswer)] = {
     use ExpectedAnswer::{Cut, Nothing, Whole};
+    use UpstreamAct::{Answer, Do, Flood, Keep, Say};
     &[
         ("silence", Keep(""), Nothing),
         ("close", Say(""), Whole(502)),
@@ -188,7 +188,7 @@ fn reset_in_a_stream(visitor: &mut Visitor) {
         rustix::net::sockopt::set_socket_linger(&visitor.stream, Some(std::time::Duration::ZERO));
 }
 
-impl Act {
+impl UpstreamAct {
     fn on(self, visitor: &mut Visitor) {
         match self {
             Self::Say(words) | Self::Answer(words) => {
@@ -218,14 +218,14 @@ impl ExpectedAnswer {
     }
 }
 
-fn attack(goodput: &Goodput, act: Act, seen: ExpectedAnswer) -> Result<Observed, Skip> {
-    let origin = Origin::start(move |visitor| {
+fn attack(goodput: &Binary, act: UpstreamAct, seen: ExpectedAnswer) -> Result<Observed, Skip> {
+    let origin = OriginServer::start(move |visitor| {
         while let Some(path) = visitor.request() {
             match act {
                 _ if !path.starts_with("/bad") => {
                     visitor.say(&good_answer());
                 }
-                Act::Answer(_) => act.on(visitor),
+                UpstreamAct::Answer(_) => act.on(visitor),
                 _ => return act.on(visitor),
             }
         }
@@ -245,7 +245,7 @@ fn attack(goodput: &Goodput, act: Act, seen: ExpectedAnswer) -> Result<Observed,
 }
 
 /// No server listens, or one that does not speak TLS.
-fn absent(goodput: &Goodput, url: &str) -> Result<Observed, Skip> {
+fn absent(goodput: &Binary, url: &str) -> Result<Observed, Skip> {
     let stand = Stand::record(goodput, url, &["--insecure"])?;
     let said = exchange(stand.address, &ask(CHAT, BODY), SOON_S);
     let health =
@@ -257,8 +257,8 @@ fn absent(goodput: &Goodput, url: &str) -> Result<Observed, Skip> {
 }
 
 /// Two signals end it at once, even with requests in flight.
-fn hurried(goodput: &Goodput) -> Result<Observed, Skip> {
-    let origin = Origin::start(|visitor| {
+fn hurried(goodput: &Binary) -> Result<Observed, Skip> {
+    let origin = OriginServer::start(|visitor| {
         while let Some(path) = visitor.request() {
             let is_first_look = !path.ends_with(CHAT);
             visitor.say(if is_first_look { NO_MODELS } else { SSE }.as_bytes());
@@ -277,8 +277,8 @@ fn hurried(goodput: &Goodput) -> Result<Observed, Skip> {
 }
 
 /// The first look at a server, before anything listens, meets a page without end. Of it 64 MiB are read.
-fn endless_models(goodput: &Goodput) -> Result<Observed, Skip> {
-    let origin = Origin::start(|visitor| {
+fn endless_models(goodput: &Binary) -> Result<Observed, Skip> {
+    let origin = OriginServer::start(|visitor| {
         visitor.request();
         visitor.say(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n");
         visitor.flood(br#"{"data":[{"id":"Xylophonist"},"#);
@@ -288,7 +288,7 @@ fn endless_models(goodput: &Goodput) -> Result<Observed, Skip> {
 
 /// Every case. A drain takes half a second, and a busy machine takes its time.
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[0]).within(4.0, 96.0);
+    let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let acts = ACTS.iter().map(|&(name, act, seen)| {
         case("proxy/upstream", name, bound.clone(), move |goodput| attack(goodput, act, seen))
     });
@@ -297,7 +297,7 @@ pub(super) fn cases() -> Vec<Case> {
             absent(goodput, "http://127.0.0.1:1")
         }),
         case("proxy/upstream", "no-tls", bound.clone(), |goodput| {
-            let origin = Origin::start(|visitor| {
+            let origin = OriginServer::start(|visitor| {
                 visitor.say(b"\x15\x03\x01 no TLS\r\n");
             })?;
             absent(goodput, &origin.url().replace("http:", "https:"))
@@ -305,10 +305,10 @@ pub(super) fn cases() -> Vec<Case> {
         case(
             "proxy/upstream",
             "models-endless",
-            Expected::exit(&[0]).within(4.0, 256.0),
+            CaseBounds::exit(&[0]).within(4.0, 256.0),
             endless_models,
         ),
-        case("proxy/upstream", "two-signals", Expected::exit(&[130]).within(2.0, 96.0), hurried),
+        case("proxy/upstream", "two-signals", CaseBounds::exit(&[130]).within(2.0, 96.0), hurried),
     ];
     acts.chain(others).collect()
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
 
-use super::peer::{Origin, Visitor, exchange};
+use super::peer::{OriginServer, Visitor, exchange};
 use super::stand::{BODY, CHAT, GOOD, SOON_S, Stand, ask, case, rest};
-use crate::case::{Case, Expected, Observed, Skip};
-use crate::program::Goodput;
+use crate::case::{Case, CaseBounds, Observed, Skip};
+use crate::program::Binary;
 
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
@@ -39,7 +39,7 @@ pub(super) fn bomb(begin: &[u8]) -> Vec<u8> {
 }
 
 /// What an upstream does on its first connection once a request has come. Others are answered well.
-struct Act {
+struct FirstConnectionAct {
     name: &'static str,
     /// Said once.
     first: Vec<u8>,
@@ -49,10 +49,10 @@ struct Act {
     status: Option<u16>,
 }
 
-fn acts() -> Vec<Act> {
+fn acts() -> Vec<FirstConnectionAct> {
     let act = |name, status: Option<u16>, first: Vec<u8>, again: Vec<u8>| {
         let closes = again.is_empty() && status.is_some();
-        Act { name, first, again, closes, status }
+        FirstConnectionAct { name, first, again, closes, status }
     };
     let large = frame(HEADERS, 1, 1, &bomb(&[0x88]));
     let open = frame(HEADERS, 0, 1, &[0x88]);
@@ -89,7 +89,7 @@ fn acts() -> Vec<Act> {
 }
 
 /// One connection. The first request with a body is the victim, on stream 1; all others are answered.
-fn serve(visitor: &mut Visitor, act: &Act, has_victim: &AtomicBool) {
+fn serve(visitor: &mut Visitor, act: &FirstConnectionAct, has_victim: &AtomicBool) {
     let (mut is_begun, again) = (false, &act.again);
     let mut out: VecDeque<u8> = frame(SETTINGS, 0, 0, &[]).into();
     let (mut came, mut is_skipped) = (Vec::new(), false);
@@ -141,11 +141,11 @@ fn take_frame(bytes: &mut Vec<u8>) -> Option<(u8, u8, u32)> {
     Some((head[3], head[4], u32::from_be_bytes([head[5], head[6], head[7], head[8]])))
 }
 
-fn attack(goodput: &Goodput, name: &'static str) -> Result<Observed, Skip> {
+fn attack(goodput: &Binary, name: &'static str) -> Result<Observed, Skip> {
     let found = acts().into_iter().find(|act| act.name == name);
     let act = found.ok_or_else(|| Skip::Broken("no such act".to_owned()))?;
     let (status, has_victim) = (act.status, AtomicBool::new(false));
-    let origin = Origin::start(move |visitor| serve(visitor, &act, &has_victim))?;
+    let origin = OriginServer::start(move |visitor| serve(visitor, &act, &has_victim))?;
     let stand = Stand::record(goodput, &origin.url(), &["--upstream-http", "2"])?;
     let address = stand.address;
     let victim = std::thread::spawn(move || exchange(address, &ask(CHAT, BODY), 10.0));
@@ -163,7 +163,7 @@ fn attack(goodput: &Goodput, name: &'static str) -> Result<Observed, Skip> {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let bound = Expected::exit(&[0]).within(4.0, 96.0);
+    let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let names = acts().into_iter().map(|act| act.name);
     names
         .map(|name| {

@@ -6,11 +6,12 @@ use goodput_clock::pause;
 use goodput_model::Nanos;
 
 use super::peer::{
-    Act, CHUNKED, DONE, FINISH, Peer, STREAM, TOKEN, When, chunk, close, flood, good_events, hold,
-    whole,
+    Act, CHUNKED, DONE, FINISH, PeerConnection, STREAM, TOKEN, When, chunk, close, flood,
+    good_events, hold, whole,
 };
 use super::{
-    BAD_HTTP, CLOSED, CUT, Comes, LONG_EVENT, MARKUP, NO_FINISH, Row, TIMEOUT, TOO_LARGE, table,
+    BAD_HTTP, CLOSED, CUT, Comes, LONG_EVENT, MARKUP, NO_FINISH, ServerRow, TIMEOUT, TOO_LARGE,
+    table,
 };
 use crate::program::KEY;
 use Comes::{Fails, Lies, Passes};
@@ -19,7 +20,7 @@ const BAD_EVENT: Comes = Fails(&["bad_event"]);
 const BAD_JSON: Comes = Fails(&["bad_json"]);
 const IN_STREAM: Comes = Fails(&["stream_error"]);
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<ServerRow> {
     [floods(), waits(), cuts(), lengths(), heads(), bodies(), oddities()]
         .into_iter()
         .flatten()
@@ -27,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// Behaviors without an end of their own, for stops.
-pub(super) fn endless() -> Vec<Row> {
+pub(super) fn endless() -> Vec<ServerRow> {
     table([
         ("tokens", TOO_LARGE, flood(STREAM, TOKEN)),
         ("comments", TOO_LARGE, flood(STREAM, ": ping\n\n")),
@@ -42,7 +43,7 @@ fn stream(events: &str) -> Act {
     close([STREAM, TOKEN, events, FINISH, DONE].concat())
 }
 
-fn floods() -> Vec<Row> {
+fn floods() -> Vec<ServerRow> {
     let text = [STREAM, "data: {\"choices\":[{\"delta\":{\"content\":\""].concat();
     let ended = [CHUNKED, &chunk(&[TOKEN, FINISH].concat()), "0\r\n"].concat();
     let rest = [CHUNKED, &chunk(&good_events()), "0\r\n"].concat();
@@ -80,7 +81,7 @@ fn floods() -> Vec<Row> {
     ])
 }
 
-fn waits() -> Vec<Row> {
+fn waits() -> Vec<ServerRow> {
     let half = &TOKEN[..30];
     let refusal = head("503 Busy", "content-length: 9");
     let mut rows = table([
@@ -96,13 +97,13 @@ fn waits() -> Vec<Row> {
         ("drip_of_comments", TIMEOUT, Act::Drip(STREAM.into(), b": a\n".into())),
         ("drip_in_an_event", TIMEOUT, Act::Drip(STREAM.into(), b"data: {".into())),
     ]);
-    let busy = Row::new("refusal_without_words", Fails(&["http_503"]), hold(refusal));
+    let busy = ServerRow::new("refusal_without_words", Fails(&["http_503"]), hold(refusal));
     rows.push(busy.args(&["--timeout", "3s"]).within(9.0, 260.0));
-    rows.push(Row::new("never_reads", TIMEOUT, hold("")).when(When::Opened));
+    rows.push(ServerRow::new("never_reads", TIMEOUT, hold("")).when(When::Opened));
     rows
 }
 
-fn cuts() -> Vec<Row> {
+fn cuts() -> Vec<ServerRow> {
     let token = [CHUNKED, &chunk(TOKEN)].concat();
     let mut rows = table([
         ("close_after_request", CLOSED, close("")),
@@ -123,8 +124,8 @@ fn cuts() -> Vec<Row> {
         ("finish_without_token", Fails(&["empty"]), close([STREAM, FINISH, DONE].concat())),
         ("nothing_but_done", NO_FINISH, close([STREAM, DONE].concat())),
     ]);
-    rows.push(Row::new("close_at_once", CLOSED, close("")).when(When::Opened));
-    rows.push(Row::new("reset_at_once", CLOSED, Act::Reset(Vec::new())).when(When::Accepted));
+    rows.push(ServerRow::new("close_at_once", CLOSED, close("")).when(When::Opened));
+    rows.push(ServerRow::new("reset_at_once", CLOSED, Act::Reset(Vec::new())).when(When::Accepted));
     rows
 }
 
@@ -142,7 +143,7 @@ fn with(line: &str, body: &str) -> Act {
     close(head("200 OK", &format!("content-type: text/event-stream\r\n{line}")) + body)
 }
 
-fn lengths() -> Vec<Row> {
+fn lengths() -> Vec<ServerRow> {
     let good = good_events();
     let all = chunk(&good) + "0\r\n\r\n";
     let two = format!("content-length: {}\r\ncontent-length: 5", good.len());
@@ -178,7 +179,7 @@ fn lengths() -> Vec<Row> {
 }
 
 /// Statuses and first lines; each quotes the key.
-fn heads() -> Vec<Row> {
+fn heads() -> Vec<ServerRow> {
     let quoted = format!("{{\"error\":{{\"message\":\"\\u001b[31m{MARKUP} {KEY}\"}}}}");
     let refusal =
         |status: &str| close(whole(&format!("{status} {KEY}"), "application/json", &quoted));
@@ -230,7 +231,7 @@ fn heads() -> Vec<Row> {
     ])
 }
 
-fn bodies() -> Vec<Row> {
+fn bodies() -> Vec<ServerRow> {
     let deep = "[".repeat(100_000);
     let json = |body: &str| close(whole("200 OK", "application/json", body));
     let event = |data: &str| stream(&format!("data: {data}\n\n"));
@@ -279,7 +280,7 @@ fn usage(tokens: &str) -> String {
 }
 
 /// What is strange, and an answer all the same.
-fn oddities() -> Vec<Row> {
+fn oddities() -> Vec<ServerRow> {
     let reason = |text: &str| {
         close(
             [
@@ -318,32 +319,34 @@ fn oddities() -> Vec<Row> {
         ("finish_with_key", Passes, reason(KEY)),
         ("finish_of_a_megabyte", Passes, reason(&long)),
     ]);
-    rows.push(Row::new("answers_unread", Passes, Act::With(answer_unread)).when(When::Accepted));
+    rows.push(
+        ServerRow::new("answers_unread", Passes, Act::With(answer_unread)).when(When::Accepted),
+    );
     rows
 }
 
 /// An answer before a byte of the request is read.
-fn answer_unread(peer: &mut Peer) -> io::Result<()> {
+fn answer_unread(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send([CHUNKED, &chunk(&good_events()), "0\r\n\r\n"].concat())?;
     // Closing with the request unread would be a reset.
     peer.read_request().map(drop)
 }
 
-fn redirect(peer: &mut Peer) -> io::Result<()> {
+fn redirect(peer: &mut PeerConnection) -> io::Result<()> {
     let to = peer.elsewhere()?;
     let line = format!("location: http://{to}/v1/chat/completions\r\ncontent-length: 0");
     peer.send(head("308 Elsewhere", &line))
 }
 
 /// A hundred thousand answers where one was asked for.
-fn choices(peer: &mut Peer) -> io::Result<()> {
+fn choices(peer: &mut PeerConnection) -> io::Result<()> {
     let choice = |index| format!("{{\"index\":{index},\"delta\":{{\"content\":\"a\"}}}}");
     let all: Vec<String> = (0..100_000).map(choice).collect();
     peer.send([STREAM, "data: {\"choices\":[", &all.join(","), "]}\n\n", FINISH, DONE].concat())
 }
 
 /// Every byte in a read of its own, inside of characters too.
-fn byte_by_byte(peer: &mut Peer) -> io::Result<()> {
+fn byte_by_byte(peer: &mut PeerConnection) -> io::Result<()> {
     let token = TOKEN.replace("a ", "\u{1f600}é");
     peer.send(STREAM)?;
     for byte in token.bytes() {

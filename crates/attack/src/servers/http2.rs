@@ -2,8 +2,10 @@
 
 use std::io::{self, Read};
 
-use super::peer::{Act, FINISH, Peer, Protocol, TOKEN, When, close, flood, good_events, hold};
-use super::{BAD_HTTP, CLOSED, CUT, Comes, MARKUP, NO_FINISH, Row, TIMEOUT, TOO_LARGE};
+use super::peer::{
+    Act, AnswerProtocol, FINISH, PeerConnection, TOKEN, When, close, flood, good_events, hold,
+};
+use super::{BAD_HTTP, CLOSED, CUT, Comes, MARKUP, NO_FINISH, ServerRow, TIMEOUT, TOO_LARGE};
 use crate::program::KEY;
 use Comes::Fails;
 
@@ -61,7 +63,7 @@ fn goaway(reason: u32, words: &str) -> Vec<u8> {
 }
 
 /// Serves requests until one of them is met with the act.
-pub(super) fn serve(peer: &mut Peer) -> io::Result<()> {
+pub(super) fn serve(peer: &mut PeerConnection) -> io::Result<()> {
     peer.wire.read_exact(&mut [0; 24])?;
     peer.send(settings(&[]))?;
     loop {
@@ -90,27 +92,28 @@ pub(super) fn serve(peer: &mut Peer) -> io::Result<()> {
     }
 }
 
-fn row(name: &'static str, comes: Comes, act: Act) -> Row {
-    let mut row = Row::new(name, comes, act).args(&["--http2", "--connections", "per-request"]);
-    row.script.protocol = Protocol::Http2;
+fn row(name: &'static str, comes: Comes, act: Act) -> ServerRow {
+    let mut row =
+        ServerRow::new(name, comes, act).args(&["--http2", "--connections", "per-request"]);
+    row.script.protocol = AnswerProtocol::Http2;
     row
 }
 
 /// Begins before a byte of the request was read.
-fn at_once(name: &'static str, comes: Comes, act: Act) -> Row {
+fn at_once(name: &'static str, comes: Comes, act: Act) -> ServerRow {
     row(name, comes, act).when(When::Accepted)
 }
 
 /// Behaviors without an end of their own, for stops.
-pub(super) fn endless() -> Vec<Row> {
+pub(super) fn endless() -> Vec<ServerRow> {
     vec![row("pings", TIMEOUT, flood(Vec::new(), frame(PING, 0, 0, &[7; 8])))]
 }
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<ServerRow> {
     [floods(), ends(), frames(), blocks(), waits()].into_iter().flatten().collect()
 }
 
-fn floods() -> Vec<Row> {
+fn floods() -> Vec<ServerRow> {
     let open = frame(HEADERS, 0, 1, OK);
     let entry = [&[0x40, 1, b'a', 0x7f, 0xa1, 0x1e], &[b'b'; 4000][..]].concat();
     let bomb = [OK, &entry, &[0xbe; 12_000][..]].concat();
@@ -148,7 +151,7 @@ fn floods() -> Vec<Row> {
 }
 
 /// The server gives up, in good order or not.
-fn ends() -> Vec<Row> {
+fn ends() -> Vec<ServerRow> {
     let reset = |code: u8| frame(RESET, 0, 1, &[0, 0, 0, code]);
     let words = format!("\u{1b}[31m{MARKUP} {KEY}");
     let first = [begin(1), data(TOKEN)].concat();
@@ -171,7 +174,7 @@ fn ends() -> Vec<Row> {
 }
 
 /// Frames that no server may send.
-fn frames() -> Vec<Row> {
+fn frames() -> Vec<ServerRow> {
     let head = |length: [u8; 3], kind: u8| [&length[..], &[kind, 0, 0, 0, 0, 1]].concat();
     let first = [begin(1), data(TOKEN)].concat();
     let promise = frame(PUSH, END_HEADERS, 1, &[&[0, 0, 0, 2], OK].concat());
@@ -203,7 +206,7 @@ fn frames() -> Vec<Row> {
 }
 
 /// Header blocks that no server may send.
-fn blocks() -> Vec<Row> {
+fn blocks() -> Vec<ServerRow> {
     let answer = |block: Vec<u8>| hold(frame(HEADERS, END_HEADERS, 1, &block));
     let more = |name: &[u8], value: &[u8]| [OK, &literal(name, value)].concat();
     let long = [answer_head(&more(b"content-length", b"5")), data(TOKEN), data(FINISH)].concat();
@@ -224,7 +227,7 @@ fn answer_head(block: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, 1, block)
 }
 
-fn waits() -> Vec<Row> {
+fn waits() -> Vec<ServerRow> {
     let first = [begin(1), data(TOKEN)].concat();
     vec![
         at_once("silence", TIMEOUT, hold(Vec::new())),

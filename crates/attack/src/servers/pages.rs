@@ -2,18 +2,18 @@
 
 use std::io;
 
-use super::peer::{Act, Peer, Script, Server, close, flood, hold, whole};
-use super::{Comes, FIRST, MARKUP, Row, observe};
-use crate::case::{Case, Expected};
-use crate::program::{Goodput, KEY, Scratch};
+use super::peer::{Act, HostileServer, PeerConnection, Script, close, flood, hold, whole};
+use super::{Comes, FIRST, MARKUP, ServerRow, observe};
+use crate::case::{Case, CaseBounds};
+use crate::program::{Binary, KEY, ScratchFolder};
 use Comes::{Passes, Refused};
 
 /// The head of a page of text without end.
 const TEXT: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
 const JSON: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
 
-fn page(name: &'static str, path: &'static str, comes: Comes, act: Act) -> Row {
-    let mut row = Row::new(name, comes, act).only(FIRST);
+fn page(name: &'static str, path: &'static str, comes: Comes, act: Act) -> ServerRow {
+    let mut row = ServerRow::new(name, comes, act).only(FIRST);
     row.script.path = path;
     row
 }
@@ -22,11 +22,11 @@ fn json(body: &str) -> Act {
     close(whole("200 OK", "application/json", body))
 }
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<ServerRow> {
     [models(), counts(), facts()].into_iter().flatten().collect()
 }
 
-fn models() -> Vec<Row> {
+fn models() -> Vec<ServerRow> {
     let named = |name: &str| json(&format!("{{\"data\":[{{\"id\":\"{name}\"}}]}}"));
     let deep = format!("{{\"data\":{}", "[".repeat(100_000));
     let odd = format!("\\u001b[31m{MARKUP}\\u202e\\n\\u0000");
@@ -48,12 +48,12 @@ fn models() -> Vec<Row> {
     table.into_iter().map(row).collect()
 }
 
-fn million_models(peer: &mut Peer) -> io::Result<()> {
+fn million_models(peer: &mut PeerConnection) -> io::Result<()> {
     let all: Vec<String> = (0..1_000_000).map(|n| format!("{{\"id\":\"m{n}\"}}")).collect();
     peer.send(whole("200 OK", "application/json", &format!("{{\"data\":[{}]}}", all.join(","))))
 }
 
-fn counts() -> Vec<Row> {
+fn counts() -> Vec<ServerRow> {
     let table = [
         ("count_of_2_to_the_63", json("{\"count\":9223372036854775808,\"tokens\":[]}")),
         ("count_negative", json("{\"count\":-1,\"tokens\":[]}")),
@@ -74,7 +74,7 @@ fn counts() -> Vec<Row> {
     table.into_iter().map(row).collect()
 }
 
-fn facts() -> Vec<Row> {
+fn facts() -> Vec<ServerRow> {
     let odd = format!("{{\"version\":\"\\u001b[31m{MARKUP}\",\"x\":\"{KEY}\"}}");
     let table = [
         ("fact_with_markup", json(&odd)),
@@ -86,7 +86,7 @@ fn facts() -> Vec<Row> {
 }
 
 /// Pages of metrics during a load that must not be affected.
-pub(super) fn metrics() -> Vec<Row> {
+pub(super) fn metrics() -> Vec<ServerRow> {
     let odd = format!(
         "{MARKUP} 1\nvllm:num_requests_running{{model_name=\"\u{1b}[31m{MARKUP} {KEY}\"}} 1\n"
     );
@@ -120,7 +120,7 @@ const NUMBERS: &str = "vllm:num_requests_running NaN\nvllm:num_requests_waiting 
     vllm:generation_tokens_total +Inf\nvllm:generation_tokens_total 1e400\n\
     vllm:time_to_first_token_seconds_bucket{le=\"-1\"} 9\nvllm:kv_cache_usage_perc 1e300\n";
 
-fn million_series(peer: &mut Peer) -> io::Result<()> {
+fn million_series(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send(TEXT)?;
     for n in 0..1_000 {
         let lines: Vec<String> =
@@ -130,7 +130,7 @@ fn million_series(peer: &mut Peer) -> io::Result<()> {
     Ok(())
 }
 
-fn random_page(peer: &mut Peer) -> io::Result<()> {
+fn random_page(peer: &mut PeerConnection) -> io::Result<()> {
     let mut state = 7_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -163,9 +163,9 @@ pub(super) fn verbs() -> Vec<Case> {
 }
 
 fn verb(name: &str, words: &'static str, act: Act) -> Case {
-    let attack = move |goodput: &Goodput| {
-        let scratch = Scratch::new()?;
-        let server = Server::start(Script::new(act.clone()))?;
+    let attack = move |goodput: &Binary| {
+        let scratch = ScratchFolder::new()?;
+        let server = HostileServer::start(Script::new(act.clone()))?;
         let words = words.replace("URL", &format!("http://127.0.0.1:{}", server.port()));
         let usual = " --model mock --timeout 1s --isl 32 --osl 8 --out out --screen off --gpu off --metrics off --no-length-check";
         let words = words + usual;
@@ -175,6 +175,6 @@ fn verb(name: &str, words: &'static str, act: Act) -> Case {
         observed.check(server.asked() > 0, || format!("no request was sent: {}", ended.stderr));
         Ok(observed)
     };
-    let expected = Expected::exit(&[3]).within(15.0, 200.0);
+    let expected = CaseBounds::exit(&[3]).within(15.0, 200.0);
     Case { area: "server/verbs", name: name.to_owned(), expected, attack: Box::new(attack) }
 }

@@ -75,7 +75,7 @@ pub(super) enum Act {
     /// Bytes, then others one at a time, again and again.
     Drip(Vec<u8>, Vec<u8>),
     /// Anything else.
-    With(fn(&mut Peer) -> io::Result<()>),
+    With(fn(&mut PeerConnection) -> io::Result<()>),
 }
 
 pub(super) fn close(bytes: impl Into<Vec<u8>>) -> Act {
@@ -103,7 +103,7 @@ pub(super) enum When {
 
 /// Which protocol good answers are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(super) enum AnswerProtocol {
     Http1,
     Http2,
 }
@@ -113,7 +113,7 @@ pub(super) enum Protocol {
 pub(super) struct Script {
     pub(super) act: Act,
     pub(super) when: When,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: AnswerProtocol,
     /// Which requests are met with the act; others are answered as usual.
     pub(super) path: &'static str,
     /// So many of them are answered well before.
@@ -128,7 +128,7 @@ impl Script {
         Self {
             act,
             when: When::Asked,
-            protocol: Protocol::Http1,
+            protocol: AnswerProtocol::Http1,
             path: ANSWERS,
             good: 0,
             tls: None,
@@ -138,7 +138,7 @@ impl Script {
 }
 
 /// What threads of a server share.
-struct Shared {
+struct ServerState {
     script: Script,
     stop: AtomicBool,
     /// Requests for the script's path so far.
@@ -148,13 +148,13 @@ struct Shared {
 }
 
 /// A server on the loopback until it is dropped.
-pub(super) struct Server {
-    shared: Arc<Shared>,
+pub(super) struct HostileServer {
+    shared: Arc<ServerState>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl HostileServer {
     pub(super) fn start(script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let elsewhere = TcpListener::bind("127.0.0.1:0")?;
@@ -162,7 +162,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (stop, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let shared = Arc::new(Shared { script, stop, asked, elsewhere });
+        let shared = Arc::new(ServerState { script, stop, asked, elsewhere });
         let own = Arc::clone(&shared);
         let thread = thread::spawn(move || accept(&listener, &own));
         Ok(Self { shared, address, thread: Some(thread) })
@@ -185,7 +185,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for HostileServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -194,7 +194,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ServerState>) {
     let mut threads = Vec::new();
     while !shared.stop.load(SeqCst) {
         match listener.accept() {
@@ -211,7 +211,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(tcp: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
+fn serve(tcp: TcpStream, shared: Arc<ServerState>) -> io::Result<()> {
     tcp.set_nonblocking(false)?;
     tcp.set_nodelay(true)?;
     tcp.set_read_timeout(Some(LOOK))?;
@@ -220,7 +220,7 @@ fn serve(tcp: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     let is_hostile = shared.asked.load(SeqCst) >= script.good;
     let patient = Patient { tcp, end: now() + seconds(LONGEST_S), shared: Arc::clone(&shared) };
     let tcp = patient.tcp.try_clone()?;
-    let mut peer = Peer { wire: Box::new(patient.again()?), tcp, shared };
+    let mut peer = PeerConnection { wire: Box::new(patient.again()?), tcp, shared };
     if is_hostile && (script.when == When::Opened || script.when == When::Accepted) {
         // A look whether the port is open sends nothing.
         if script.when == When::Accepted && !peer.is_spoken_to() {
@@ -238,8 +238,8 @@ fn serve(tcp: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
         peer.wire = Box::new(secured);
     }
     match script.protocol {
-        Protocol::Http1 => peer.serve_http1(),
-        Protocol::Http2 => http2::serve(&mut peer),
+        AnswerProtocol::Http1 => peer.serve_http1(),
+        AnswerProtocol::Http2 => http2::serve(&mut peer),
     }
 }
 
@@ -247,7 +247,7 @@ fn serve(tcp: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
 struct Patient {
     tcp: TcpStream,
     end: Nanos,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl Patient {
@@ -318,13 +318,13 @@ impl Wire for StreamOwned<ServerConnection, Patient> {
 }
 
 /// The other end of one connection.
-pub(super) struct Peer {
+pub(super) struct PeerConnection {
     pub(super) wire: Box<dyn Wire>,
     pub(super) tcp: TcpStream,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
-impl Peer {
+impl PeerConnection {
     /// Whether this request for the script's path is one of those that are answered well.
     pub(super) fn is_spared(&self) -> bool {
         self.shared.asked.fetch_add(1, SeqCst) < self.shared.script.good

@@ -11,9 +11,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 use super::peer::{
-    Act, CHUNKED, FINISH, Peer, STREAM, TOKEN, When, chunk, close, flood, good_events, hold,
+    Act, CHUNKED, FINISH, PeerConnection, STREAM, TOKEN, When, chunk, close, flood, good_events,
+    hold,
 };
-use super::{CUT, Comes, FIRST, Row, SECONDS};
+use super::{CUT, Comes, FIRST, SECONDS, ServerRow};
 use crate::program::KEY;
 use Comes::{Fails, Passes};
 
@@ -88,13 +89,19 @@ impl Identity {
         Ok(builder.with_single_cert(self.chain.clone(), self.key.clone_key())?)
     }
 
-    fn row(&self, name: &'static str, comes: Comes, act: Act) -> Made<Row> {
+    fn row(&self, name: &'static str, comes: Comes, act: Act) -> Made<ServerRow> {
         let config = self.config(rustls::DEFAULT_VERSIONS, false)?;
         Ok(self.row_with(name, comes, act, config))
     }
 
-    fn row_with(&self, name: &'static str, comes: Comes, act: Act, config: ServerConfig) -> Row {
-        let mut row = Row::new(name, comes, act);
+    fn row_with(
+        &self,
+        name: &'static str,
+        comes: Comes,
+        act: Act,
+        config: ServerConfig,
+    ) -> ServerRow {
+        let mut row = ServerRow::new(name, comes, act);
         row.script.tls = Some(Arc::new(config));
         row.script.authority = Some(self.authority.clone());
         row
@@ -102,9 +109,9 @@ impl Identity {
 }
 
 /// None where certificates cannot be made; their absence is seen in the number of cases.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<ServerRow> {
     let made = || Ok([certificates()?, versions()?, handshakes()?, streams()?]);
-    let made: Made<[Vec<Row>; 4]> = made();
+    let made: Made<[Vec<ServerRow>; 4]> = made();
     made.into_iter().flatten().flatten().collect()
 }
 
@@ -112,7 +119,7 @@ fn good() -> Act {
     close([CHUNKED, &chunk(&good_events()), "0\r\n\r\n"].concat())
 }
 
-fn certificates() -> Made<Vec<Row>> {
+fn certificates() -> Made<Vec<ServerRow>> {
     let valid = Identity::new("127.0.0.1", VALID)?;
     let (expired, early) =
         (Identity::new("127.0.0.1", EXPIRED)?, Identity::new("127.0.0.1", FUTURE)?);
@@ -130,7 +137,7 @@ fn certificates() -> Made<Vec<Row>> {
     ])
 }
 
-fn versions() -> Made<Vec<Row>> {
+fn versions() -> Made<Vec<ServerRow>> {
     let valid = Identity::new("127.0.0.1", VALID)?;
     let (old, new): (&[_], &[_]) = (&[&rustls::version::TLS12], &[&rustls::version::TLS13]);
     let mut h1 = valid.config(new, false)?;
@@ -165,7 +172,7 @@ fn hello(version: [u8; 2]) -> Vec<u8> {
 }
 
 /// What comes instead of a handshake.
-fn handshakes() -> Made<Vec<Row>> {
+fn handshakes() -> Made<Vec<ServerRow>> {
     let valid = Identity::new("127.0.0.1", VALID)?;
     let plain = format!("HTTP/1.1 400 {KEY}\r\ncontent-length: 0\r\n\r\n");
     let endless = record(22, &[2, 255, 255, 255]);
@@ -206,11 +213,11 @@ fn handshakes() -> Made<Vec<Row>> {
 }
 
 /// What comes after a good handshake.
-fn streams() -> Made<Vec<Row>> {
+fn streams() -> Made<Vec<ServerRow>> {
     let valid = Identity::new("127.0.0.1", VALID)?;
     let answered = [STREAM, TOKEN, FINISH].concat().into_bytes();
     let row = |name, comes, act| Ok(valid.row(name, comes, act)?.args(CA));
-    let rows: Made<Vec<Row>> = [
+    let rows: Made<Vec<ServerRow>> = [
         ("cut_after_token", CUT, close([CHUNKED, &chunk(TOKEN)].concat())),
         // Nothing marks the end of this body but the end of the connection, which anybody can make.
         ("end_without_goodbye", CUT, close(answered.clone())),
@@ -228,12 +235,12 @@ fn streams() -> Made<Vec<Row>> {
     rows
 }
 
-fn goodbye(peer: &mut Peer) -> io::Result<()> {
+fn goodbye(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send([STREAM, TOKEN, FINISH].concat())?;
     peer.wire.say_goodbye()
 }
 
-fn garbage(peer: &mut Peer) -> io::Result<()> {
+fn garbage(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send([STREAM, TOKEN, FINISH].concat())?;
     // What comes in one read with it is refused with it.
     pause(Nanos::from_millis(50));
@@ -243,14 +250,14 @@ fn garbage(peer: &mut Peer) -> io::Result<()> {
 }
 
 /// A close alert in plain text, as a man in the middle could send it.
-fn forged_end(peer: &mut Peer) -> io::Result<()> {
+fn forged_end(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send([STREAM, TOKEN, FINISH].concat())?;
     // What comes in one read with it is refused with it.
     pause(Nanos::from_millis(50));
     peer.tcp.write_all(&record(21, &[1, 0]))
 }
 
-fn key_updates(peer: &mut Peer) -> io::Result<()> {
+fn key_updates(peer: &mut PeerConnection) -> io::Result<()> {
     peer.send([STREAM, TOKEN].concat())?;
     while !peer.is_over() {
         peer.wire.change_key()?;

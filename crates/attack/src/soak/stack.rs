@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::trend::Trend;
-use crate::program::{Ended, Goodput, Running, field};
+use super::trend::SeriesTrend;
+use crate::program::{Binary, EndedProcess, RunningProcess, field};
 
 /// Flags of `run` in each kind of stack.
 pub(crate) const VARIANTS: [Variant; 3] = [
@@ -36,27 +36,27 @@ const SHORTEST_H: f64 = 0.9;
 const PATIENCE_S: f64 = 120.0;
 
 /// The processes, first started first.
-pub(crate) struct Stack {
+pub(crate) struct ProcessStack {
     name: &'static str,
     folder: PathBuf,
-    members: Vec<Member>,
+    members: Vec<StackProcess>,
     addresses: BTreeMap<&'static str, String>,
     /// Hours, and bytes in the folder.
     bytes: Vec<(f64, f64)>,
     faults: Vec<String>,
 }
 
-struct Member {
+struct StackProcess {
     verb: &'static str,
-    process: Option<Running>,
+    process: Option<RunningProcess>,
     /// Hours and value, in the order of `ALLOWED`.
     series: [Vec<(f64, f64)>; 3],
 }
 
-impl Stack {
+impl ProcessStack {
     /// Starts everything; the load ends by itself after `duration_s`.
     pub(crate) fn start(
-        goodput: &Goodput,
+        goodput: &Binary,
         folder: &Path,
         variant: &Variant,
         duration_s: f64,
@@ -86,13 +86,13 @@ impl Stack {
         let flags = ["--osl", "60", "--quiet", "--json", "--timeout", "30s"];
         let process =
             goodput.start(&stack.folder, "run", &[&words[..], &flags, variant.run].concat())?;
-        stack.members.push(Member::new("run", process));
+        stack.members.push(StackProcess::new("run", process));
         Ok(stack)
     }
 
     fn serve(
         &mut self,
-        goodput: &Goodput,
+        goodput: &Binary,
         verb: &'static str,
         words: &[&str],
     ) -> std::io::Result<String> {
@@ -100,7 +100,7 @@ impl Stack {
         let mut process = goodput.start(&self.folder, verb, words)?;
         let address = process.word_after("http://", 30.0)?;
         let address = address.trim_end_matches('/').to_owned();
-        self.members.push(Member::new(verb, process));
+        self.members.push(StackProcess::new(verb, process));
         self.addresses.insert(verb, address.clone());
         Ok(format!("http://{address}"))
     }
@@ -108,7 +108,7 @@ impl Stack {
     /// Whether the load still runs.
     pub(crate) fn is_running(&mut self) -> bool {
         let load = self.members.iter_mut().find(|member| member.verb == "run");
-        load.and_then(|member| member.process.as_mut()).is_some_and(Running::is_running)
+        load.and_then(|member| member.process.as_mut()).is_some_and(RunningProcess::is_running)
     }
 
     /// Takes one sample of everything, and looks at the pages.
@@ -150,7 +150,7 @@ impl Stack {
 
     /// The present state in a line.
     pub(crate) fn line(&self) -> String {
-        let now = |member: &Member| {
+        let now = |member: &StackProcess| {
             let last = |index: usize| member.series[index].last().map_or(f64::NAN, |s| s.1);
             format!("{} {:.0} MiB {:.0} fd", member.verb, last(0), last(1))
         };
@@ -162,7 +162,7 @@ impl Stack {
     /// Ends everything in order, prints the table, and says whether all was well.
     #[expect(clippy::print_stdout, reason = "the table is the result")]
     pub(crate) fn finish(mut self) -> std::io::Result<bool> {
-        let mut ended: BTreeMap<&str, Ended> = BTreeMap::new();
+        let mut ended: BTreeMap<&str, EndedProcess> = BTreeMap::new();
         // Clients before what they talk to.
         for verb in ["run", "shadow", "record", "ui", "mock", "candidate"] {
             let member = self.members.iter_mut().find(|member| member.verb == verb);
@@ -179,11 +179,11 @@ impl Stack {
         println!("{:10} {:>12} {:>9} {:>9} {:>10} {:>6}", "", "", "first", "last", "an hour", "z");
         for member in &self.members {
             for (series, (unit, allowed)) in member.series.iter().zip(ALLOWED) {
-                let Some(trend) = Trend::new(series) else {
+                let Some(trend) = SeriesTrend::new(series) else {
                     self.faults.push(format!("{}: too few samples of {unit}", member.verb));
                     continue;
                 };
-                let (verb, Trend { first, last, per_hour, z }) = (member.verb, trend);
+                let (verb, SeriesTrend { first, last, per_hour, z }) = (member.verb, trend);
                 println!("{verb:10} {unit:>12} {first:9.1} {last:9.1} {per_hour:10.2} {z:6.1}");
                 let is_long = series.last().is_some_and(|sample| sample.0 > SHORTEST_H);
                 if trend.grows(allowed) && is_long {
@@ -215,7 +215,7 @@ impl Stack {
 
     /// Every request was answered and recorded, and every process ended as it should.
     #[expect(clippy::print_stdout, reason = "the table is the result")]
-    fn check_ends(&mut self, ended: &BTreeMap<&str, Ended>) {
+    fn check_ends(&mut self, ended: &BTreeMap<&str, EndedProcess>) {
         // A verdict (4, 5) is an orderly end; a shadow that is stopped by a signal says 130.
         let allowed = [("run", &[0, 4, 5][..]), ("shadow", &[0, 4, 5, 130])];
         for (verb, end) in ended {
@@ -224,7 +224,7 @@ impl Stack {
                 self.faults.push(format!("{verb} ended with {:?}: {}", end.code, end.stderr));
             }
         }
-        let summary = ended.get("run").and_then(Ended::summary);
+        let summary = ended.get("run").and_then(EndedProcess::summary);
         let count = |path: &str| {
             summary.as_ref().and_then(|s| s.pointer(path)).and_then(serde_json::Value::as_u64)
         };
@@ -236,8 +236,8 @@ impl Stack {
     }
 }
 
-impl Member {
-    fn new(verb: &'static str, process: Running) -> Self {
+impl StackProcess {
+    fn new(verb: &'static str, process: RunningProcess) -> Self {
         Self { verb, process: Some(process), series: Default::default() }
     }
 }

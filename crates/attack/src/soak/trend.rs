@@ -15,7 +15,7 @@ const Z: f64 = 3.09;
 
 /// What is known of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Trend {
+pub(crate) struct SeriesTrend {
     /// Median of the first block.
     pub(crate) first: f64,
     /// Median of the last block.
@@ -26,7 +26,7 @@ pub(crate) struct Trend {
     pub(crate) z: f64,
 }
 
-impl Trend {
+impl SeriesTrend {
     /// From samples of (hours, value); none where there are too few.
     pub(crate) fn new(samples: &[(f64, f64)]) -> Option<Self> {
         let settled = &samples[samples.len() / 4..];
@@ -90,25 +90,25 @@ mod tests {
 
     #[test]
     fn a_leak_is_found_and_noise_is_not() {
-        let leak = Trend::new(&series(|hour| 70.0 + 6.0 * hour + noise(hour))).unwrap();
+        let leak = SeriesTrend::new(&series(|hour| 70.0 + 6.0 * hour + noise(hour))).unwrap();
         assert!(leak.grows(4.0), "{leak:?}");
         assert!((leak.per_hour - 6.0).abs() < 1.0, "{leak:?}");
-        let flat = Trend::new(&series(|hour| 70.0 + noise(hour))).unwrap();
+        let flat = SeriesTrend::new(&series(|hour| 70.0 + noise(hour))).unwrap();
         assert!(!flat.grows(0.1), "{flat:?}");
     }
 
     #[test]
     fn what_settles_is_not_a_leak() {
         // 40 more within minutes, and then the same for the rest.
-        let settled = Trend::new(&series(|hour| 70.0 - 40.0 * (-hour * 30.0).exp())).unwrap();
+        let settled = SeriesTrend::new(&series(|hour| 70.0 - 40.0 * (-hour * 30.0).exp())).unwrap();
         assert!(!settled.grows(1.0), "{settled:?}");
         // Slow but steady: rises every time, though by less than is allowed.
-        let slow = Trend::new(&series(|hour| 70.0 + 0.5 * hour)).unwrap();
+        let slow = SeriesTrend::new(&series(|hour| 70.0 + 0.5 * hour)).unwrap();
         assert!(slow.z > Z && !slow.grows(1.0), "{slow:?}");
     }
 
     #[test]
     fn too_few_samples_say_nothing() {
-        assert_eq!(Trend::new(&series(|_| 1.0)[..20]), None);
+        assert_eq!(SeriesTrend::new(&series(|_| 1.0)[..20]), None);
     }
 }

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use goodput_bench::{cpu_time, flag, optional};
 use goodput_clock::now;
 use goodput_model::Nanos;
-use goodput_truth::{DIGITS, Distribution, Poller, Ready, instant};
+use goodput_truth::{BoundedValues, DIGITS, Poller, ReadySocket, instant};
 use memchr::memmem::Finder;
 use serde_json::json;
 
@@ -52,10 +52,10 @@ struct Floor {
     content: Finder<'static>,
     events: u64,
     reads: u64,
-    ttft: Distribution,
-    itl: Distribution,
-    error: Distribution,
-    slip: Distribution,
+    ttft: BoundedValues,
+    itl: BoundedValues,
+    error: BoundedValues,
+    slip: BoundedValues,
 }
 
 struct User {
@@ -84,10 +84,10 @@ impl Floor {
             content: Finder::new("\"content\":\""),
             events: 0,
             reads: 0,
-            ttft: Distribution::default(),
-            itl: Distribution::default(),
-            error: Distribution::default(),
-            slip: Distribution::default(),
+            ttft: BoundedValues::default(),
+            itl: BoundedValues::default(),
+            error: BoundedValues::default(),
+            slip: BoundedValues::default(),
         })
     }
 
@@ -99,7 +99,7 @@ impl Floor {
         for user in &mut self.users {
             user.ask(&self.request)?;
         }
-        let mut ready: Vec<Ready> = Vec::new();
+        let mut ready: Vec<ReadySocket> = Vec::new();
         while now() < end {
             self.poller.wait(Some(end), &mut ready)?;
             for ready in &ready {
@@ -114,9 +114,9 @@ impl Floor {
 
     /// Asks at Poisson instants, on an idle connection or a new one.
     fn open_loop(&mut self, rate: f64, end: Nanos) -> io::Result<()> {
-        let mut gaps = Gaps(0x9e37_79b9_7f4a_7c15);
+        let mut gaps = ExponentialGaps(0x9e37_79b9_7f4a_7c15);
         let mut due = now() + gaps.next(rate);
-        let mut ready: Vec<Ready> = Vec::new();
+        let mut ready: Vec<ReadySocket> = Vec::new();
         while now() < end + DRAIN && (due < end || self.idle.len() < self.users.len()) {
             let deadline = if due < end { due } else { end + DRAIN };
             self.poller.wait(Some(deadline), &mut ready)?;
@@ -187,9 +187,9 @@ impl User {
 }
 
 /// Exponential gaps from a small generator (xorshift), apart from the one under test.
-struct Gaps(u64);
+struct ExponentialGaps(u64);
 
-impl Gaps {
+impl ExponentialGaps {
     fn next(&mut self, rate: f64) -> Nanos {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -4,9 +4,10 @@ use goodput_model::{Slo, Verdict};
 use goodput_stats::{RunState, SloState, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::{Note, NoteKind};
+use super::{PlanNote, PlanNoteKind};
 use crate::sweep::{
-    Axis, Figures, GoodputState, Level, PointSummary, Purpose, Standing, SweepState, SweepSummary,
+    Axis, Figures, GoodputState, Level, PointStanding, PointSummary, Purpose, SweepState,
+    SweepSummary,
 };
 
 /// Why there is no plan.
@@ -46,7 +47,7 @@ pub enum Origin {
 
 /// One measured level.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredLevel {
     /// Requests per second: offered in an open loop, answered in a closed one.
     pub rps: f64,
     /// Whether arrivals waited for no answer.
@@ -93,10 +94,10 @@ pub struct Basis {
     pub gpus: Option<u32>,
     /// The points, by rate.
     #[serde(skip)]
-    pub levels: Vec<Measured>,
+    pub levels: Vec<MeasuredLevel>,
     /// What to know about them.
     #[serde(skip)]
-    pub notes: Vec<Note>,
+    pub notes: Vec<PlanNote>,
 }
 
 impl Basis {
@@ -148,22 +149,22 @@ impl Basis {
         };
         refuse_void(summary.verdict, "sweep")?;
         let is_rate = goodput.axis == Axis::Rate;
-        let mut levels: Vec<Measured> = summary.points.iter().filter_map(measured).collect();
+        let mut levels: Vec<MeasuredLevel> = summary.points.iter().filter_map(measured).collect();
         levels.sort_by(|a, b| a.rps.total_cmp(&b.rps));
         let facts = &summary.sweep;
         let mut notes = doubts(summary.verdict, "sweep");
         if facts.state != SweepState::Complete {
             let text = "the sweep did not finish; its answer is the one so far";
-            notes.push(Note::new(NoteKind::Doubt, text));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         if !is_rate {
             let text = "the answer comes from a closed loop, whose users wait: arrivals that do \
                         not wait see longer queues at the same rate";
-            notes.push(Note::new(NoteKind::Doubt, text));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
-        if summary.sustained.as_ref().is_some_and(|long| long.standing != Standing::Met) {
+        if summary.sustained.as_ref().is_some_and(|long| long.standing != PointStanding::Met) {
             let text = "the sustained run at the answer did not meet the SLO";
-            notes.push(Note::new(NoteKind::Doubt, text));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         let found = goodput.state == GoodputState::Found;
         let crossing = goodput.crossing.filter(|_| is_rate && found);
@@ -214,12 +215,12 @@ impl Basis {
         };
         let mut notes = doubts(summary.verdict, "run");
         if summary.run.state != RunState::Complete {
-            notes.push(Note::new(NoteKind::Doubt, "the run did not finish"));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, "the run did not finish"));
         }
         if offered.is_none() {
             let text = "the run's arrivals waited for answers: users who do not wait see longer \
                         queues at the same rate";
-            notes.push(Note::new(NoteKind::Doubt, text));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         let facts = &summary.run;
         let is_open = figures.offered_rps.is_some();
@@ -238,7 +239,7 @@ impl Basis {
             attainment: slo.attainment,
             attainment_target: slo.target,
             gpus: None,
-            levels: vec![Measured { rps, is_open, folder: String::new(), figures }],
+            levels: vec![MeasuredLevel { rps, is_open, folder: String::new(), figures }],
             notes,
         };
         basis.checked()
@@ -285,17 +286,17 @@ fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-fn doubts(verdict: Verdict, what: &str) -> Vec<Note> {
+fn doubts(verdict: Verdict, what: &str) -> Vec<PlanNote> {
     let text = format!("the {what} is suspect: its report says why");
     let is_suspect = verdict == Verdict::Suspect;
-    is_suspect.then(|| Note::new(NoteKind::Doubt, text)).into_iter().collect()
+    is_suspect.then(|| PlanNote::new(PlanNoteKind::Doubt, text)).into_iter().collect()
 }
 
 /// What a point says about its level; none where it does not measure a level.
-fn measured(summary: &PointSummary) -> Option<Measured> {
+fn measured(summary: &PointSummary) -> Option<MeasuredLevel> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)
-        || matches!(summary.standing, Standing::Unclear(_))
+        || matches!(summary.standing, PointStanding::Unclear(_))
         || figures.ok == 0
         || figures.verdict == Verdict::Void
     {
@@ -306,5 +307,5 @@ fn measured(summary: &PointSummary) -> Option<Measured> {
         Level::Users(_) => (figures.requests_per_s, false),
     };
     let rps = rps.filter(|rps| rps.is_finite() && *rps > 0.0)?;
-    Some(Measured { rps, is_open, folder: summary.folder.clone(), figures: figures.clone() })
+    Some(MeasuredLevel { rps, is_open, folder: summary.folder.clone(), figures: figures.clone() })
 }

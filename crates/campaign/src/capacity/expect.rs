@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Measured;
+use super::MeasuredLevel;
 use crate::sweep::Bounded;
 
 /// Rates this close are one level.
@@ -72,7 +72,7 @@ impl Expected {
 /// The figures that are interpolated, in the order of [`Expected`].
 type Row = [Option<f64>; 11];
 
-fn row(level: &Measured) -> Row {
+fn row(level: &MeasuredLevel) -> Row {
     let figures = &level.figures;
     let value = |bounded: Option<Bounded>| bounded.map(|bounded| bounded.value);
     let good = figures.goodput_output_tps.zip(figures.output_tps.filter(|rate| *rate > 0.0));
@@ -94,7 +94,7 @@ fn row(level: &Measured) -> Row {
 }
 
 /// One level of all points at about one rate: their means, each point by its requests.
-struct Merged {
+struct MergedLevel {
     rps: f64,
     row: Row,
     /// Figures that some of the points do not have.
@@ -105,9 +105,9 @@ struct Merged {
 const LATENCIES: [&str; 7] =
     ["TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "E2E p50", "E2E p90", "E2E p99"];
 
-fn merged(levels: &[Measured]) -> Vec<Merged> {
-    let mut groups: Vec<Vec<&Measured>> = Vec::new();
-    let mut sorted: Vec<&Measured> = levels.iter().collect();
+fn merged(levels: &[MeasuredLevel]) -> Vec<MergedLevel> {
+    let mut groups: Vec<Vec<&MeasuredLevel>> = Vec::new();
+    let mut sorted: Vec<&MeasuredLevel> = levels.iter().collect();
     sorted.sort_by(|a, b| a.rps.total_cmp(&b.rps));
     for level in sorted {
         let first = groups.last().and_then(|group| group.first()).map(|first| first.rps);
@@ -121,7 +121,7 @@ fn merged(levels: &[Measured]) -> Vec<Merged> {
     groups.iter().map(|group| merge(group)).collect()
 }
 
-fn merge(group: &[&Measured]) -> Merged {
+fn merge(group: &[&MeasuredLevel]) -> MergedLevel {
     let rows: Vec<(f64, f64, Row)> =
         group.iter().map(|level| (level.figures.ok.max(1) as f64, level.rps, row(level))).collect();
     let weights: f64 = rows.iter().map(|(weight, ..)| weight).sum();
@@ -142,7 +142,7 @@ fn merge(group: &[&Measured]) -> Merged {
     let is_partial = |place: usize| (1..rows.len()).contains(&lacks(place));
     let partial = LATENCIES.iter().enumerate().filter(|(place, _)| is_partial(*place));
     let partial = partial.map(|(_, name)| (*name).to_owned()).collect();
-    Merged { rps, row: out, partial }
+    MergedLevel { rps, row: out, partial }
 }
 
 fn is_same(a: f64, b: f64) -> bool {
@@ -150,7 +150,7 @@ fn is_same(a: f64, b: f64) -> bool {
 }
 
 /// What one replica does at this rate.
-pub fn expected(levels: &[Measured], rps: f64, about: &str) -> Expected {
+pub fn expected(levels: &[MeasuredLevel], rps: f64, about: &str) -> Expected {
     let merged = merged(levels);
     let exact = merged.iter().find(|level| is_same(level.rps, rps));
     let below = merged.iter().rfind(|level| level.rps < rps);

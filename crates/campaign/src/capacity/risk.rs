@@ -237,7 +237,7 @@ pub fn over_traffic(
     simulation: Simulation,
 ) -> TrafficPlan {
     let replicas = replicas.max(1);
-    let curve = Curve::of(&simulation.levels, basis);
+    let curve = MissCurve::of(&simulation.levels, basis);
     let hours: Vec<Hour> = traffic
         .hours()
         .into_iter()
@@ -320,14 +320,14 @@ fn enough(basis: &Basis, question: &Question, traffic: &Traffic, hours: &[Hour])
 }
 
 /// The chance of a miss over the rate of a replica.
-struct Curve {
+struct MissCurve {
     /// Rate, chance, share of good requests; made monotone.
     points: Vec<(f64, f64, f64)>,
     /// Beyond this rate it is certain.
     most: f64,
 }
 
-impl Curve {
+impl MissCurve {
     fn of(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
         let mut points: Vec<(f64, f64, f64)> =
             levels.iter().map(|level| (level.rps, level.p(), level.good_share)).collect();
@@ -361,7 +361,7 @@ impl Curve {
     }
 
     /// Of all requests of these stretches; none where one of them lies above what was simulated.
-    fn good_share(&self, slots: &[super::Slot], replicas: u64) -> Option<f64> {
+    fn good_share(&self, slots: &[super::TrafficSlot], replicas: u64) -> Option<f64> {
         let (mut good, mut all) = (0.0, 0.0);
         for slot in slots {
             let each = slot.rps / replicas as f64;

@@ -15,7 +15,7 @@ use goodput_sim::{
 use serde::{Deserialize, Serialize};
 
 pub use fit::calibrate;
-use limits::Limits;
+use limits::StretchLimits;
 
 /// Pairs of lengths that are kept: enough for their p99.
 const MOST_PAIRS: usize = 1000;
@@ -192,7 +192,7 @@ pub struct Fitted {
     profile: Profile,
     sizes: Sizes,
     slo: Slo,
-    limits: Limits,
+    limits: StretchLimits,
     burn_in_s: f64,
     /// Step times were multiplied by this to meet the measured limit.
     pub slowness: f64,

@@ -7,7 +7,7 @@ use goodput_sim::Profile;
 
 use super::*;
 use crate as campaign;
-use crate::sweep::{Figures, GoodputState, Miss, Standing, Sustained};
+use crate::sweep::{Figures, GoodputState, Miss, PointStanding, Sustained};
 
 fn question(target_rps: f64) -> Question {
     Question {
@@ -122,7 +122,7 @@ fn runs_without_a_percentile_do_not_drop_out_in_silence() {
     let plan = plan(Basis::of_sweep(&sweep(points, 20.0, 25.0)).unwrap(), question(20.0)).unwrap();
     assert_eq!(plan.expected[0].partial, ["TTFT p99"]);
     let is_said =
-        |note: &Note| note.text.contains("not every run at the confirmed rate has TTFT p99");
+        |note: &PlanNote| note.text.contains("not every run at the confirmed rate has TTFT p99");
     assert!(plan.notes.iter().any(is_said), "{:?}", plan.notes);
 }
 
@@ -178,11 +178,11 @@ fn energy_is_power_over_tokens() {
     let said = |plan: &Capacity, kind, part: &str| {
         plan.notes.iter().any(|note| note.kind == kind && note.text.contains(part))
     };
-    assert!(said(&at_50, NoteKind::Assumed, "energy is theirs alone"));
+    assert!(said(&at_50, PlanNoteKind::Assumed, "energy is theirs alone"));
     // No measurement, or only at loads below the confirmed one.
     let unknown = plan(measured(), 50.0);
     assert_eq!((unknown.energy, unknown.energy_j_per_output_token), (None, None));
-    assert!(said(&unknown, NoteKind::Missing, "energy was not measured"));
+    assert!(said(&unknown, PlanNoteKind::Missing, "energy was not measured"));
     let mut part = watched();
     part.levels.retain(|level| level.rps < 20.0);
     assert_eq!(plan(part, 50.0).energy, None);
@@ -347,11 +347,11 @@ fn sweeps_without_an_answer_are_refused() {
     // Nothing was too much: the rejected end is not known.
     assert_eq!(state(GoodputState::AtLeast).unwrap().rejected_rps, None);
     let long = with(&|summary| {
-        let standing = Standing::Missed(Miss::Attainment);
+        let standing = PointStanding::Missed(Miss::Attainment);
         let drift = Vec::new();
         summary.sustained = Some(Sustained { level: 20.0, seconds: 300.0, standing, drift });
     });
-    assert_eq!(long.unwrap().notes[0].kind, NoteKind::Doubt);
+    assert_eq!(long.unwrap().notes[0].kind, PlanNoteKind::Doubt);
 }
 
 #[test]

@@ -15,7 +15,7 @@ const LONGEST_S: f64 = 31.0 * 86_400.0;
 
 /// A stretch of time and its mean rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Slot {
+pub struct TrafficSlot {
     /// Seconds since the beginning.
     pub start_s: f64,
     /// Its length.
@@ -30,7 +30,7 @@ pub struct Traffic {
     /// In words.
     pub about: String,
     /// In order, without gaps.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<TrafficSlot>,
 }
 
 impl Traffic {
@@ -51,7 +51,7 @@ impl Traffic {
             let start_s = f64::from(number) * SLOT_S;
             let angle = TAU * ((start_s + SLOT_S / 2.0) / 3600.0 - peak_hour) / 24.0;
             let rps = (mean + swing * goodput_model::random::cos(angle)).max(0.0);
-            Slot { start_s, seconds: SLOT_S, rps }
+            TrafficSlot { start_s, seconds: SLOT_S, rps }
         });
         let about =
             format!("a day from {trough} to {peak} requests/s, with its peak at {peak_hour} h");
@@ -83,7 +83,7 @@ impl Traffic {
         let end = last + step;
         let length = checked_length(end - first)?;
         let ends = rows.iter().skip(1).map(|row| row.0).chain([end]);
-        let mut work = Work::new(length);
+        let mut work = StretchWork::new(length);
         for (&(at, rps), to) in rows.iter().zip(ends) {
             work.add(at - first, to - first, rps);
         }
@@ -103,7 +103,7 @@ impl Traffic {
             let what = format!("lasts {length:.1} s: too short to say anything about an hour");
             return Err(Refused::new(what).hint("take a trace of a minute or more"));
         }
-        let mut work = Work::new(length);
+        let mut work = StretchWork::new(length);
         for instant in instants {
             work.count(instant - first);
         }
@@ -128,8 +128,8 @@ impl Traffic {
     }
 
     /// The stretches of each hour.
-    pub(super) fn hours(&self) -> Vec<(u32, Vec<Slot>)> {
-        let mut hours: Vec<(u32, Vec<Slot>)> = Vec::new();
+    pub(super) fn hours(&self) -> Vec<(u32, Vec<TrafficSlot>)> {
+        let mut hours: Vec<(u32, Vec<TrafficSlot>)> = Vec::new();
         for slot in &self.slots {
             let hour = (slot.start_s / 3600.0).floor() as u32;
             match hours.last_mut() {
@@ -158,12 +158,12 @@ fn span(seconds: f64) -> String {
 }
 
 /// Requests of each stretch, while they are added up.
-struct Work {
+struct StretchWork {
     length: f64,
     requests: Vec<f64>,
 }
 
-impl Work {
+impl StretchWork {
     fn new(length: f64) -> Self {
         let slots = (length / SLOT_S - 1e-9).ceil().clamp(1.0, LONGEST_S / SLOT_S + 1.0);
         Self { length, requests: vec![0.0; slots as usize] }
@@ -189,7 +189,7 @@ impl Work {
     }
 
     fn finish(self, about: String) -> Result<Traffic, Refused> {
-        let mut slots: Vec<Slot> = Vec::new();
+        let mut slots: Vec<TrafficSlot> = Vec::new();
         for (number, requests) in self.requests.into_iter().enumerate() {
             let start_s = number as f64 * SLOT_S;
             let seconds = (self.length - start_s).clamp(1e-9, SLOT_S);
@@ -199,7 +199,7 @@ impl Work {
                     before.seconds += seconds;
                     before.rps = all / before.seconds;
                 }
-                _ => slots.push(Slot { start_s, seconds, rps: requests / seconds }),
+                _ => slots.push(TrafficSlot { start_s, seconds, rps: requests / seconds }),
             }
         }
         if slots.iter().all(|slot| slot.rps <= 0.0) {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{Blocks, centre, change, difference, differences, levels, sides};
 use super::design::looks;
 use super::metric::family;
-use super::{Better, Cell, Design, Gate, Metric, metric};
+use super::{Better, ComparedRun, Design, Gate, Metric, metric};
 
 /// What can be said of one figure of a candidate against the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum FigureOutcome {
     /// It changed for the better.
     Better,
     /// It changed for the worse.
@@ -66,7 +66,7 @@ pub struct Finding {
     /// Changes smaller than this do not matter.
     pub margin: f64,
     /// What can be said.
-    pub outcome: Outcome,
+    pub outcome: FigureOutcome,
     /// Further blocks until it can be told, about; of an inconclusive one, or of a gated one until
     /// its last open gate can be.
     pub further_blocks: Option<u32>,
@@ -78,12 +78,16 @@ pub struct Finding {
 pub(super) const LEAST: u32 = 3;
 
 /// Every figure of every candidate at every level, tested ones first.
-pub fn findings(design: &Design, done: &[Cell]) -> Vec<Finding> {
+pub fn findings(design: &Design, done: &[ComparedRun]) -> Vec<Finding> {
     findings_of(design, done, None)
 }
 
 /// The same where failures were counted pair by pair, which says more than the counts of each side.
-pub(crate) fn findings_of(design: &Design, done: &[Cell], failed: Option<Counts>) -> Vec<Finding> {
+pub(crate) fn findings_of(
+    design: &Design,
+    done: &[ComparedRun],
+    failed: Option<Counts>,
+) -> Vec<Finding> {
     let blocks = Blocks::of(design, done);
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
@@ -196,7 +200,7 @@ impl Pairs<'_> {
         let margin = design.margin_of(&metric.name);
         let is_told = self.is_whole || !self.is_tested;
         let differs = found.filter(|_| is_told).and_then(|_| self.paired(&own, alphas.differs));
-        let word = found.zip(differs).map_or(Outcome::NoVerdict, |(found, differs)| {
+        let word = found.zip(differs).map_or(FigureOutcome::NoVerdict, |(found, differs)| {
             outcome(metric, ends(&found), ends(&differs), margin)
         });
         let further =
@@ -214,8 +218,8 @@ impl Pairs<'_> {
                     limits.map(blocks).max()
                 } else {
                     let is_told =
-                        |ends| outcome(metric, ends, ends, margin) != Outcome::Inconclusive;
-                    (word == Outcome::Inconclusive).then(|| {
+                        |ends| outcome(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
+                    (word == FigureOutcome::Inconclusive).then(|| {
                         further_blocks(&found, difference(metric, margin), alphas)
                             .max(counted_blocks(self.counts, n, is_told, alpha))
                     })
@@ -241,18 +245,18 @@ impl Pairs<'_> {
             outcome: said(word, self.is_tested),
             further_blocks: further,
             // Inside the margin an outlier changes nothing.
-            is_doubtful: word != Outcome::Equivalent
+            is_doubtful: word != FigureOutcome::Equivalent
                 && found.is_some_and(|found| is_doubtful(&found)),
         }
     }
 }
 
 /// What is said of a figure: of one that is not tested, no word about the servers.
-pub(super) fn said(word: Outcome, is_tested: bool) -> Outcome {
+pub(super) fn said(word: FigureOutcome, is_tested: bool) -> FigureOutcome {
     match word {
-        Outcome::NoVerdict => word,
+        FigureOutcome::NoVerdict => word,
         _ if is_tested => word,
-        _ => Outcome::Described,
+        _ => FigureOutcome::Described,
     }
 }
 
@@ -303,18 +307,18 @@ pub(super) fn outcome(
     [low, high]: [f64; 2],
     differs: [f64; 2],
     margin: f64,
-) -> Outcome {
+) -> FigureOutcome {
     let most = margin;
     let least = change(metric, -difference(metric, margin));
     let better_up = metric.better == Better::Higher;
     if low > least && high < most {
-        Outcome::Equivalent
+        FigureOutcome::Equivalent
     } else if differs[0] > 0.0 {
-        if better_up { Outcome::Better } else { Outcome::Worse }
+        if better_up { FigureOutcome::Better } else { FigureOutcome::Worse }
     } else if differs[1] < 0.0 {
-        if better_up { Outcome::Worse } else { Outcome::Better }
+        if better_up { FigureOutcome::Worse } else { FigureOutcome::Better }
     } else {
-        Outcome::Inconclusive
+        FigureOutcome::Inconclusive
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodput_model::Verdict;
 use goodput_stats::paired::Counts;
 
-use super::{Cell, Design, Metric, Scale};
+use super::{ComparedRun, Design, Metric, MetricScale};
 
 /// A ratio with nothing on one side counts as this much: a rate of zero is the worst there is, and
 /// must not leave the test for want of a logarithm.
@@ -13,7 +13,7 @@ pub(super) const NOTHING: f64 = 100.0;
 
 /// The runs of a comparison by block, level and side.
 pub(super) struct Blocks<'a> {
-    cells: BTreeMap<(u32, u32, u32), &'a Cell>,
+    cells: BTreeMap<(u32, u32, u32), &'a ComparedRun>,
     /// Those with a run of each side at each level, none of them void; ascending.
     pub(super) complete: Vec<u32>,
     /// Those with a void run: they do not count, and others are measured in their place.
@@ -21,7 +21,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn of(design: &Design, done: &'a [Cell]) -> Self {
+    pub(super) fn of(design: &Design, done: &'a [ComparedRun]) -> Self {
         let mut cells = BTreeMap::new();
         for cell in done {
             cells.insert((cell.ask.block, cell.ask.level, cell.ask.side), cell);
@@ -49,7 +49,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The runs of a side at a level in complete blocks.
-    pub(super) fn runs(&self, level: u32, side: u32) -> impl Iterator<Item = &'a Cell> {
+    pub(super) fn runs(&self, level: u32, side: u32) -> impl Iterator<Item = &'a ComparedRun> {
         self.complete
             .iter()
             .filter_map(move |block| self.cells.get(&(*block, level, side)).copied())
@@ -80,7 +80,7 @@ impl<'a> Blocks<'a> {
 
 /// What was counted behind a share in the runs of two sides; none of a figure that is not a share, or where a run
 /// with it does not say of how many requests.
-pub(super) fn counts(name: &str, sides: &[Vec<&Cell>; 2]) -> Option<Counts> {
+pub(super) fn counts(name: &str, sides: &[Vec<&ComparedRun>; 2]) -> Option<Counts> {
     let mut all = Counts::default();
     for (side, runs) in sides.iter().enumerate() {
         for cell in runs {
@@ -112,8 +112,8 @@ pub(super) fn levels(design: &Design) -> u32 {
 /// One number for each pair: the logarithm of the ratio, or the difference.
 pub(super) fn differences(metric: &Metric, pairs: &[[f64; 2]]) -> Vec<f64> {
     let of = |[reference, candidate]: &[f64; 2]| match metric.scale {
-        Scale::Difference => candidate - reference,
-        Scale::Ratio => match (*reference > 0.0, *candidate > 0.0) {
+        MetricScale::Difference => candidate - reference,
+        MetricScale::Ratio => match (*reference > 0.0, *candidate > 0.0) {
             (true, true) => (candidate / reference).ln(),
             (true, false) => -NOTHING.ln(),
             (false, true) => NOTHING.ln(),
@@ -126,16 +126,16 @@ pub(super) fn differences(metric: &Metric, pairs: &[[f64; 2]]) -> Vec<f64> {
 /// A difference as it is shown: of a logarithm the change in proportion.
 pub(super) fn change(metric: &Metric, difference: f64) -> f64 {
     match metric.scale {
-        Scale::Difference => difference,
-        Scale::Ratio => difference.exp_m1(),
+        MetricScale::Difference => difference,
+        MetricScale::Ratio => difference.exp_m1(),
     }
 }
 
 /// A change as a difference; the inverse of [`change`].
 pub(super) fn difference(metric: &Metric, change: f64) -> f64 {
     match metric.scale {
-        Scale::Difference => change,
-        Scale::Ratio => change.ln_1p(),
+        MetricScale::Difference => change,
+        MetricScale::Ratio => change.ln_1p(),
     }
 }
 
@@ -146,7 +146,7 @@ pub(super) fn centre(metric: &Metric, values: impl Iterator<Item = f64> + Clone)
     if n == 0.0 {
         return None;
     }
-    let is_ratio = metric.scale == Scale::Ratio && values.clone().all(|value| value > 0.0);
+    let is_ratio = metric.scale == MetricScale::Ratio && values.clone().all(|value| value > 0.0);
     Some(if is_ratio {
         (values.map(f64::ln).sum::<f64>() / n).exp()
     } else {

@@ -3,13 +3,15 @@
 use goodput_model::random::{Domain, RandomStream};
 
 use super::blocks::{Blocks, levels, sides};
-use super::{Ask, Cell, Design, Order, Outcome, Stopped, findings, judge_gates};
+use super::{
+    BlockOrder, ComparedRun, Design, FigureOutcome, RunAsk, Stopped, findings, judge_gates,
+};
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum DesignStep {
     /// Measure these runs: one, or those of all sides where they run at once.
-    Measure(Vec<Ask>),
+    Measure(Vec<RunAsk>),
     /// Nothing more.
     Done(Stopped),
 }
@@ -19,31 +21,31 @@ pub enum Step {
 /// A block with a void run is left at once, and does not count; this many are replaced by further ones
 /// as half of all blocks, but at least two. A target against itself is measured to the last look:
 /// what is wanted is how far blocks spread, and an early end would favour those that spread little.
-pub fn next(design: &Design, done: &[Cell]) -> Step {
+pub fn next(design: &Design, done: &[ComparedRun]) -> DesignStep {
     let looks = looks(design);
-    let Some(last) = looks.last().copied() else { return Step::Done(Stopped::LastLook) };
+    let Some(last) = looks.last().copied() else { return DesignStep::Done(Stopped::LastLook) };
     let blocks = Blocks::of(design, done);
     let count = blocks.count();
     let is_early = looks.contains(&count) && !design.same_target;
     if (count >= last || is_early) && is_known(design, done) {
-        return Step::Done(Stopped::Known);
+        return DesignStep::Done(Stopped::Known);
     }
     if count >= last || sides(design) == 0 {
-        return Step::Done(Stopped::LastLook);
+        return DesignStep::Done(Stopped::LastLook);
     }
     if blocks.spoilt.len() > (last as usize / 2).max(2) {
-        return Step::Done(Stopped::Void);
+        return DesignStep::Done(Stopped::Void);
     }
     let asks = asks(design, &blocks);
     let number = done.iter().map(|cell| cell.ask.number).max().unwrap_or_default();
     let numbered =
-        (1u32..).zip(asks).map(|(more, ask)| Ask { number: number.saturating_add(more), ..ask });
-    let asks: Vec<Ask> = numbered.collect();
-    if asks.is_empty() { Step::Done(Stopped::LastLook) } else { Step::Measure(asks) }
+        (1u32..).zip(asks).map(|(more, ask)| RunAsk { number: number.saturating_add(more), ..ask });
+    let asks: Vec<RunAsk> = numbered.collect();
+    if asks.is_empty() { DesignStep::Done(Stopped::LastLook) } else { DesignStep::Measure(asks) }
 }
 
 /// Blocks that count: complete, and without a void run.
-pub fn blocks(design: &Design, done: &[Cell]) -> u32 {
+pub fn blocks(design: &Design, done: &[ComparedRun]) -> u32 {
     Blocks::of(design, done).count()
 }
 
@@ -56,21 +58,21 @@ pub(super) fn looks(design: &Design) -> Vec<u32> {
 }
 
 /// Whether everything that is tested can be told.
-fn is_known(design: &Design, done: &[Cell]) -> bool {
-    use Outcome::{Better, Equivalent, Worse};
+fn is_known(design: &Design, done: &[ComparedRun]) -> bool {
+    use FigureOutcome::{Better, Equivalent, Worse};
     let findings = findings(design, done);
-    let outcomes: Vec<Outcome> = if design.gates.is_empty() {
+    let outcomes: Vec<FigureOutcome> = if design.gates.is_empty() {
         findings.iter().filter(|finding| finding.is_tested).map(|finding| finding.outcome).collect()
     } else {
         judge_gates(&design.gates, &findings).iter().map(|result| result.outcome).collect()
     };
-    let is_told = |outcome: &Outcome| matches!(outcome, Better | Worse | Equivalent);
+    let is_told = |outcome: &FigureOutcome| matches!(outcome, Better | Worse | Equivalent);
     !outcomes.is_empty() && outcomes.iter().all(is_told)
 }
 
 /// What is left of the first block that is neither complete nor spoilt: its next run, or the runs of
 /// all sides at its next level.
-fn asks(design: &Design, blocks: &Blocks<'_>) -> Vec<Ask> {
+fn asks(design: &Design, blocks: &Blocks<'_>) -> Vec<RunAsk> {
     let is_over =
         |block: &u32| blocks.complete.binary_search(block).is_ok() || blocks.spoilt.contains(block);
     let Some(block) = (1..u32::MAX).find(|block| !is_over(block)) else { return Vec::new() };
@@ -78,8 +80,8 @@ fn asks(design: &Design, blocks: &Blocks<'_>) -> Vec<Ask> {
         let left =
             order(design, block, level).into_iter().filter(|side| !blocks.has(block, level, *side));
         let seed = seed(design, block, level);
-        let left = left.map(|side| Ask { number: 0, block, side, level, seed });
-        let some: Vec<Ask> = left.take(if design.at_once { usize::MAX } else { 1 }).collect();
+        let left = left.map(|side| RunAsk { number: 0, block, side, level, seed });
+        let some: Vec<RunAsk> = left.take(if design.at_once { usize::MAX } else { 1 }).collect();
         if !some.is_empty() {
             return some;
         }
@@ -98,8 +100,8 @@ fn seed(design: &Design, block: u32, level: u32) -> u64 {
 fn order(design: &Design, block: u32, level: u32) -> Vec<u32> {
     // Blocks 1 and 2 share a draw, 3 and 4, and so on.
     let (draw, is_reverse) = match design.order {
-        Order::Abba => (block.saturating_add(1) / 2, block.is_multiple_of(2)),
-        Order::Random => (block, false),
+        BlockOrder::Abba => (block.saturating_add(1) / 2, block.is_multiple_of(2)),
+        BlockOrder::Random => (block, false),
     };
     let index = (u64::from(draw) << 32) | u64::from(level);
     let mut stream = RandomStream::new(design.seed, Domain::Order, index);
@@ -116,8 +118,8 @@ fn order(design: &Design, block: u32, level: u32) -> Vec<u32> {
 
 /// Seconds to the next look and to the end at most, where a run takes this long with everything
 /// around it.
-pub fn estimate(design: &Design, done: &[Cell], each_s: f64) -> (f64, f64) {
-    let Step::Measure(asks) = next(design, done) else { return (0.0, 0.0) };
+pub fn estimate(design: &Design, done: &[ComparedRun], each_s: f64) -> (f64, f64) {
+    let DesignStep::Measure(asks) = next(design, done) else { return (0.0, 0.0) };
     let blocks = Blocks::of(design, done);
     let looks = looks(design);
     let count = blocks.count();

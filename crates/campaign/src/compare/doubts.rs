@@ -5,8 +5,8 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use super::blocks::{Blocks, levels, sides};
 use super::metric::family;
 use super::{
-    Ask, Cell, CompareFacts, CompareState, Design, Difference, Finding, Floor, Matter, Outcome,
-    Proof, Scale, Stopped, metric,
+    CompareFacts, CompareState, ComparedRun, Design, Difference, FigureOutcome, Finding, Floor,
+    Matter, MetricScale, Proof, RunAsk, Stopped, metric,
 };
 use crate::sweep::Level;
 
@@ -22,7 +22,7 @@ pub(crate) fn silence(findings: &mut [Finding], differences: &[Difference]) {
             difference.side == finding.side && spoils(difference, &finding.metric)
         };
         if differences.iter().any(is_spoilt) {
-            finding.outcome = Outcome::NoVerdict;
+            finding.outcome = FigureOutcome::NoVerdict;
             finding.further_blocks = None;
         }
     }
@@ -59,7 +59,11 @@ pub(crate) fn of_differences(
 }
 
 /// What the blocks themselves are like.
-pub(super) fn of_blocks(design: &Design, facts: &CompareFacts, done: &[Cell]) -> Vec<Caveat> {
+pub(super) fn of_blocks(
+    design: &Design,
+    facts: &CompareFacts,
+    done: &[ComparedRun],
+) -> Vec<Caveat> {
     let blocks = Blocks::of(design, done);
     // First of all, so that who is at fault stands before what came of it.
     let mut all = failing(design, done);
@@ -134,7 +138,11 @@ pub(super) fn of_blocks(design: &Design, facts: &CompareFacts, done: &[Cell]) ->
 
 /// `, most often: … (e.g. …)`: what the runs of this verdict are doubted for; `place` says where to
 /// find one.
-pub(super) fn cause(done: &[Cell], verdict: Verdict, place: impl Fn(&Ask) -> String) -> String {
+pub(super) fn cause(
+    done: &[ComparedRun],
+    verdict: Verdict,
+    place: impl Fn(&RunAsk) -> String,
+) -> String {
     let own = || done.iter().filter(move |cell| cell.verdict == verdict);
     let with = || own().filter_map(|cell| Some((cell, cell.doubt.as_ref()?)));
     let often = |code: CaveatCode| with().filter(|(_, doubt)| doubt.code == code).count();
@@ -155,7 +163,7 @@ const RATES: [&str; 2] = ["output_tokens_per_s", "total_tokens_per_s"];
 fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
     let is_tested = family(design).iter().any(|name| RATES.contains(&name.as_str()));
     let longest = |level: u32| {
-        let e2e = |cell: &Cell| cell.figures.get("e2e_p99").map(|figure| figure.value / 1e3);
+        let e2e = |cell: &ComparedRun| cell.figures.get("e2e_p99").map(|figure| figure.value / 1e3);
         let runs = (0..sides(design)).flat_map(|side| blocks.runs(level, side));
         runs.filter_map(e2e).max_by(f64::total_cmp)
     };
@@ -177,7 +185,7 @@ fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
 const UNEVEN: usize = 6;
 
 /// Sides whose void runs are their own doing. To leave them out is to leave out the worst.
-pub(super) fn failing(design: &Design, done: &[Cell]) -> Vec<Caveat> {
+pub(super) fn failing(design: &Design, done: &[ComparedRun]) -> Vec<Caveat> {
     let voids = |side: u32| {
         done.iter().filter(move |cell| cell.ask.side == side && cell.verdict == Verdict::Void)
     };
@@ -273,7 +281,7 @@ fn below_floor(design: &Design, findings: &[Finding], floor: &Floor) -> Option<C
         let limits = gates.map(|gate| gate.change.abs());
         let least = limits.reduce(f64::min).unwrap_or_else(|| design.margin_of(&name));
         if least < floor {
-            let unit = if metric.scale == Scale::Difference { "points" } else { "%" };
+            let unit = if metric.scale == MetricScale::Difference { "points" } else { "%" };
             below.push(format!("{} ({:.1} {unit})", metric.title, 100.0 * floor));
         }
     }

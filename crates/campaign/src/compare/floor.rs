@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::change;
-use super::{Cell, Design, findings, metric};
+use super::{ComparedRun, Design, findings, metric};
 
 /// The noise floor of a rig.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Floor {
 
 /// The standard deviation between blocks, by metric, of a server compared with itself: the largest
 /// over the levels.
-pub fn floor(design: &Design, done: &[Cell]) -> BTreeMap<String, f64> {
+pub fn floor(design: &Design, done: &[ComparedRun]) -> BTreeMap<String, f64> {
     let mut largest = BTreeMap::new();
     for finding in findings(design, done) {
         if let Some(sd) = finding.sd {

@@ -18,7 +18,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Outcome};
+use super::{FigureOutcome, Finding};
 
 /// Which side of its limit a change must stay on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct GateResult {
     /// Place of the level.
     pub level: u32,
     /// `equivalent`: it holds; `worse`: it does not; else it cannot be told.
-    pub outcome: Outcome,
+    pub outcome: FigureOutcome,
     /// The change.
     pub change: Option<f64>,
     /// Lower end of its interval.
@@ -127,7 +127,7 @@ pub fn judge_gates(gates: &[Gate], findings: &[Finding]) -> Vec<GateResult> {
                 gate: gate.clone(),
                 side,
                 level,
-                outcome: finding.map_or(Outcome::NoVerdict, |finding| outcome(gate, finding)),
+                outcome: finding.map_or(FigureOutcome::NoVerdict, |finding| outcome(gate, finding)),
                 change: finding.map(|finding| finding.change),
                 low: finding.and_then(|finding| finding.low),
                 high: finding.and_then(|finding| finding.high),
@@ -137,15 +137,17 @@ pub fn judge_gates(gates: &[Gate], findings: &[Finding]) -> Vec<GateResult> {
     judged.collect()
 }
 
-fn outcome(gate: &Gate, finding: &Finding) -> Outcome {
-    let (Some(low), Some(high)) = (finding.low, finding.high) else { return Outcome::NoVerdict };
+fn outcome(gate: &Gate, finding: &Finding) -> FigureOutcome {
+    let (Some(low), Some(high)) = (finding.low, finding.high) else {
+        return FigureOutcome::NoVerdict;
+    };
     // The interval of what is not tested is not one of the family.
-    if finding.outcome == Outcome::NoVerdict || !finding.is_tested {
-        return Outcome::NoVerdict;
+    if finding.outcome == FigureOutcome::NoVerdict || !finding.is_tested {
+        return FigureOutcome::NoVerdict;
     }
     match gate.is_kept([low, high]) {
-        None => Outcome::Inconclusive,
-        Some(false) => Outcome::Worse,
-        Some(true) => Outcome::Equivalent,
+        None => FigureOutcome::Inconclusive,
+        Some(false) => FigureOutcome::Worse,
+        Some(true) => FigureOutcome::Equivalent,
     }
 }

@@ -33,7 +33,7 @@ pub enum Better {
 /// How two values are set against each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum MetricScale {
     /// By their ratio: times and rates.
     Ratio,
     /// By their difference: shares, which may be zero.
@@ -52,7 +52,7 @@ pub struct Metric {
     /// Which way is good.
     pub better: Better,
     /// How values are set against each other.
-    pub scale: Scale,
+    pub scale: MetricScale,
 }
 
 /// Times with percentiles: name, and what it is called on pages.
@@ -113,7 +113,7 @@ pub fn metric(name: &str) -> Option<Metric> {
             title: (*title).to_owned(),
             unit,
             better: if LOWER.contains(name) { Better::Lower } else { Better::Higher },
-            scale: if unit.is_empty() { Scale::Difference } else { Scale::Ratio },
+            scale: if unit.is_empty() { MetricScale::Difference } else { MetricScale::Ratio },
         });
     }
     let (time, percent) = name.split_once("_p")?;
@@ -125,7 +125,7 @@ pub fn metric(name: &str) -> Option<Metric> {
         title: format!("p{percent} {title}"),
         unit: "ms",
         better: Better::Lower,
-        scale: Scale::Ratio,
+        scale: MetricScale::Ratio,
     })
 }
 

@@ -10,7 +10,7 @@ use super::blocks::{Blocks, centre, change, differences, levels, sides};
 use super::design::looks;
 use super::doubts::spoils;
 use super::metric::family;
-use super::{Better, Cell, Design, Difference, Finding, Metric, Outcome, metric};
+use super::{Better, ComparedRun, Design, Difference, FigureOutcome, Finding, Metric, metric};
 
 /// The place of one side by one figure at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Rank {
 /// third is better than that third, even if those two were not told apart. A side that one of `spoilt` takes a figure from has no place by it.
 pub fn ranking(
     design: &Design,
-    done: &[Cell],
+    done: &[ComparedRun],
     findings: &[Finding],
     spoilt: &[Difference],
 ) -> Vec<Rank> {
@@ -129,7 +129,7 @@ fn placed(
     let pairs = sides.iter().flat_map(|one| sides.iter().map(move |other| [*one, *other]));
     let level = ranks.first().map_or(0, |rank| rank.level);
     let alpha = strict(design, findings);
-    let mut order = Order::default();
+    let mut order = SideOrder::default();
     // Those with the reference come first.
     for [one, other] in pairs.filter(|[one, other]| one < other) {
         let mut own = findings.iter().filter(|found| (found.side, found.level) == (other, level));
@@ -140,9 +140,9 @@ fn placed(
         };
         // The second of the pair is the candidate.
         match if one == 0 { found } else { between() } {
-            Some(Outcome::Better) => order.add(other, one),
-            Some(Outcome::Worse) => order.add(one, other),
-            Some(Outcome::Equivalent) => {
+            Some(FigureOutcome::Better) => order.add(other, one),
+            Some(FigureOutcome::Worse) => order.add(one, other),
+            Some(FigureOutcome::Equivalent) => {
                 for rank in &mut ranks {
                     let twin = if rank.side == one { Some(other) } else { None };
                     rank.like.extend(twin.or((rank.side == other).then_some(one)));
@@ -166,12 +166,12 @@ fn placed(
 /// Who is better than whom, closed: better than one that is better is better. So a side that is better
 /// has fewer before it, and no place contradicts a pair.
 #[derive(Default)]
-struct Order {
+struct SideOrder {
     /// The better and the worse.
     pairs: BTreeSet<(u32, u32)>,
 }
 
-impl Order {
+impl SideOrder {
     /// One side is better than another, and so are all that are better than the one. A pair that
     /// goes against what is known already is left out: where rates are zero means may run in a circle,
     /// and then the findings, which came first, hold.

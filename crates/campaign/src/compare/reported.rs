@@ -122,10 +122,10 @@ fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
     let lengths = differ(&runs, |run| per_request(run.output_tokens, run), SAME_LENGTH)
         || differ(&runs, |run| per_request(run.input_tokens, run), SAME_LENGTH);
     let load = !is_same_load(&runs);
-    let kinds: Vec<Kind> = runs.iter().map(|run| Kind::of(run.tool)).collect();
+    let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::of(run.tool)).collect();
     let is_one_tool = kinds.windows(2).all(|pair| pair.first() == pair.last());
-    let has_guidellm = kinds.contains(&Kind::Guidellm);
-    let has_vllm = kinds.contains(&Kind::Vllm);
+    let has_guidellm = kinds.contains(&ToolFamily::Guidellm);
+    let has_vllm = kinds.contains(&ToolFamily::Vllm);
     move |family: &str| {
         let is_latency = matches!(family, "ttft" | "tpot" | "itl" | "e2e");
         let what = match family {
@@ -144,7 +144,7 @@ fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
 
 /// Tools that define their figures alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ToolFamily {
     Vllm,
     Sglang,
     Aiperf,
@@ -152,7 +152,7 @@ enum Kind {
     Goodput,
 }
 
-impl Kind {
+impl ToolFamily {
     fn of(tool: SourceTool) -> Self {
         match tool {
             SourceTool::VllmPython | SourceTool::VllmRust => Self::Vllm,

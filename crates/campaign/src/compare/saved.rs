@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use goodput_model::Verdict;
 
-use self::estimate::Estimate;
+use self::estimate::DifferenceEstimate;
 use super::answer::{Alphas, counted_blocks, family_alphas, gates, outcome, said};
 use super::blocks::{centre, change, counts, difference, levels};
 use super::doubts;
@@ -23,8 +23,8 @@ use super::rank::{Runs, ranked};
 use super::summary::overall;
 use super::table::level_table;
 use super::{
-    Cell, CompareFacts, Comparison, Design, Difference, Figure, Finding, Floor, Metric, Outcome,
-    Side, SideFacts, differences, judge_gates, metric,
+    CompareFacts, ComparedRun, Comparison, Design, Difference, Figure, FigureOutcome, Finding,
+    Floor, Metric, Side, SideFacts, differences, judge_gates, metric,
 };
 use crate::sweep::Level;
 
@@ -35,7 +35,7 @@ pub struct SavedSide {
     pub side: Side,
     /// Its runs: one, or those of a series. `ask.level` is the place among the design's levels,
     /// `ask.block` the number of the run at that level.
-    pub runs: Vec<Cell>,
+    pub runs: Vec<ComparedRun>,
 }
 
 /// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
@@ -86,7 +86,7 @@ pub fn saved(
 }
 
 /// All runs, each under the place of its side.
-fn runs(sides: Vec<SavedSide>) -> Vec<Cell> {
+fn runs(sides: Vec<SavedSide>) -> Vec<ComparedRun> {
     let mut all = Vec::new();
     for (side, saved) in (0u32..).zip(sides) {
         for mut cell in saved.runs {
@@ -111,7 +111,7 @@ struct Compared {
     side: u32,
     n: usize,
     centres: [f64; 2],
-    estimate: Estimate,
+    estimate: DifferenceEstimate,
     is_whole: bool,
     is_tested: bool,
 }
@@ -125,9 +125,9 @@ impl Saved<'_> {
     }
 
     /// The runs of a side at a level that can be used.
-    fn runs(&self, level: u32, side: u32) -> Vec<&Cell> {
+    fn runs(&self, level: u32, side: u32) -> Vec<&ComparedRun> {
         let runs = self.sides.get(side as usize).map_or(&[][..], |side| &side.runs);
-        let usable = |cell: &&Cell| cell.ask.level == level && cell.verdict != Verdict::Void;
+        let usable = |cell: &&ComparedRun| cell.ask.level == level && cell.verdict != Verdict::Void;
         runs.iter().filter(usable).collect()
     }
 
@@ -140,7 +140,7 @@ impl Saved<'_> {
     }
 
     /// The runs of all sides at a level.
-    fn at(&self, level: u32) -> Vec<Vec<&Cell>> {
+    fn at(&self, level: u32) -> Vec<Vec<&ComparedRun>> {
         (0..self.count()).map(|side| self.runs(level, side)).collect()
     }
 
@@ -193,14 +193,14 @@ impl Saved<'_> {
     }
 
     /// Two sides by one figure.
-    fn estimate(&self, metric: &Metric, level: u32, sides: [u32; 2]) -> Estimate {
+    fn estimate(&self, metric: &Metric, level: u32, sides: [u32; 2]) -> DifferenceEstimate {
         let figures = sides.map(|side| self.figures(&metric.name, level, side));
         let floor = self.floor.filter(|floor| self.is_floor_of(floor, level, &sides));
         let spread = floor.and_then(|floor| {
             Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
         });
         let counts = counts(&metric.name, &sides.map(|side| self.runs(level, side)));
-        Estimate::of(metric, [&figures[0], &figures[1]], spread, counts)
+        DifferenceEstimate::of(metric, [&figures[0], &figures[1]], spread, counts)
     }
 
     /// Whether a floor is of what these sides did at a level: how much runs differ by chance depends
@@ -219,7 +219,7 @@ impl Saved<'_> {
             None => false,
         };
         // A window may end a little before its time.
-        let is_like = |cell: &&Cell| {
+        let is_like = |cell: &&ComparedRun| {
             cell.facts.workload == floor.workload && floor.run_s <= 1.01 * cell.facts.window_s
         };
         is_load && sides.iter().all(|side| self.runs(level, *side).iter().all(is_like))
@@ -254,7 +254,8 @@ impl Saved<'_> {
     /// SLO needs one.
     fn can_have(&self, name: &str, level: u32, side: u32) -> bool {
         let runs = self.runs(level, side);
-        let has = |cell: &&Cell| cell.figures.contains_key(name) || !cell.facts.slo.is_empty();
+        let has =
+            |cell: &&ComparedRun| cell.figures.contains_key(name) || !cell.facts.slo.is_empty();
         let needs_slo = matches!(name, "goodput_rps" | "attainment");
         !runs.is_empty() && (!needs_slo || runs.iter().any(has))
     }
@@ -334,7 +335,7 @@ impl Compared {
         let ends = ends(alpha);
         let word = match ends.zip(differs).filter(|_| is_told) {
             Some((ends, differs)) => outcome(metric, ends, differs, margin),
-            None => Outcome::NoVerdict,
+            None => FigureOutcome::NoVerdict,
         };
         let n = u32::try_from(self.n).unwrap_or(u32::MAX);
         let further = |runs: u32| runs.saturating_sub(n).max(1);
@@ -351,8 +352,9 @@ impl Compared {
                 };
                 limits.filter_map(runs).max()
             } else {
-                let is_open = word == Outcome::Inconclusive;
-                let is_told = |ends| outcome(metric, ends, ends, margin) != Outcome::Inconclusive;
+                let is_open = word == FigureOutcome::Inconclusive;
+                let is_told =
+                    |ends| outcome(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
                 let runs = || estimate.runs_needed(difference(metric, margin), alphas);
                 is_open.then(runs).flatten().map(|runs| further(runs).max(counted(&is_told)))
             }

@@ -8,8 +8,8 @@ use super::doubts;
 use super::table::paired_table;
 use super::together::all_differences;
 use super::{
-    Cell, Design, Difference, Finding, Floor, GateResult, Outcome, Rank, findings, judge_gates,
-    ranking,
+    ComparedRun, Design, Difference, FigureOutcome, Finding, Floor, GateResult, Rank, findings,
+    judge_gates, ranking,
 };
 use crate::shadow_report::ShadowReport;
 use crate::sweep::Level;
@@ -32,7 +32,7 @@ pub struct Comparison {
     /// Whether runs were paired in blocks; otherwise they are runs of their own.
     pub is_paired: bool,
     /// The whole in one word: the worst of the gates, or of the tested figures, of all candidates.
-    pub outcome: Outcome,
+    pub outcome: FigureOutcome,
     /// What differs between the sides that should not.
     pub differences: Vec<Difference>,
     /// Whether all sides were sent the same; none of saved runs without hashes.
@@ -44,11 +44,11 @@ pub struct Comparison {
     /// The order of more than two sides.
     pub ranking: Vec<Rank>,
     /// All axes of all sides, level by level.
-    pub levels: Vec<LevelSummary>,
+    pub levels: Vec<LevelComparison>,
     /// The rig's noise floor, where it is known.
     pub floor: Option<Floor>,
     /// Every run; of a shadow every block, once for each side.
-    pub runs: Vec<Cell>,
+    pub runs: Vec<ComparedRun>,
     /// What live traffic showed in addition to the figures, where that was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowReport>,
@@ -149,16 +149,16 @@ pub struct Proof {
 
 /// All axes at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelSummary {
+pub struct LevelComparison {
     /// The load; none where goodput was searched for.
     pub level: Option<Level>,
     /// A row for each figure, in the order of the table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AxisRow>,
 }
 
 /// One axis over all sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct AxisRow {
     /// Name of the figure: a metric, or `output_tokens_per_s_per_gpu`, `cost_per_million_good_tokens`…
     pub figure: String,
     /// For people.
@@ -179,7 +179,7 @@ impl Default for Comparison {
             design: Design::default(),
             sides: Vec::new(),
             is_paired: true,
-            outcome: Outcome::NoVerdict,
+            outcome: FigureOutcome::NoVerdict,
             differences: Vec::new(),
             proof: None,
             findings: Vec::new(),
@@ -199,7 +199,7 @@ impl Comparison {
         facts: CompareFacts,
         design: Design,
         sides: Vec<Side>,
-        runs: Vec<Cell>,
+        runs: Vec<ComparedRun>,
         evidence: ComparisonContext,
     ) -> Self {
         let ComparisonContext { proof, floor, insists } = evidence;
@@ -236,16 +236,22 @@ impl Comparison {
 
 /// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
 /// worse wins over inconclusive, and that over all else.
-pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> Outcome {
+pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> FigureOutcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
-    let outcomes: Vec<Outcome> = gates
+    let outcomes: Vec<FigureOutcome> = gates
         .iter()
         .map(|result| result.outcome)
         .chain(tested.map(|finding| finding.outcome))
         .collect();
-    let order = [Outcome::Worse, Outcome::NoVerdict, Outcome::Inconclusive, Outcome::Better];
+    let order = [
+        FigureOutcome::Worse,
+        FigureOutcome::NoVerdict,
+        FigureOutcome::Inconclusive,
+        FigureOutcome::Better,
+    ];
     let first = order.into_iter().find(|outcome| outcomes.contains(outcome));
-    let rest = if outcomes.is_empty() { Outcome::NoVerdict } else { Outcome::Equivalent };
+    let rest =
+        if outcomes.is_empty() { FigureOutcome::NoVerdict } else { FigureOutcome::Equivalent };
     first.unwrap_or(rest)
 }
 

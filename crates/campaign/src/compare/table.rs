@@ -1,7 +1,7 @@
 //! All axes of all sides in one table, so that no trade-off hides.
 
 use super::blocks::{Blocks, centre, levels};
-use super::{Cell, Design, LevelSummary, Row, Side, metric};
+use super::{AxisRow, ComparedRun, Design, LevelComparison, Side, metric};
 
 /// The order of the table.
 const AXES: [&str; 23] = [
@@ -42,9 +42,13 @@ const COSTS: [(&str, &str, &str); 3] = [
 ];
 
 /// The table of each level, from the runs of complete blocks.
-pub(crate) fn paired_table(design: &Design, sides: &[Side], done: &[Cell]) -> Vec<LevelSummary> {
+pub(crate) fn paired_table(
+    design: &Design,
+    sides: &[Side],
+    done: &[ComparedRun],
+) -> Vec<LevelComparison> {
     let blocks = Blocks::of(design, done);
-    let runs = |level: u32| -> Vec<Vec<&Cell>> {
+    let runs = |level: u32| -> Vec<Vec<&ComparedRun>> {
         (0u32..).zip(sides).map(|(side, _)| blocks.runs(level, side).collect()).collect()
     };
     (0..levels(design)).map(|level| level_table(design, level, sides, &runs(level))).collect()
@@ -55,16 +59,16 @@ pub(super) fn level_table(
     design: &Design,
     level: u32,
     sides: &[Side],
-    runs: &[Vec<&Cell>],
-) -> LevelSummary {
+    runs: &[Vec<&ComparedRun>],
+) -> LevelComparison {
     let row = |figure: &&str| {
-        let value = |(side, runs): (&Side, &Vec<&Cell>)| value(figure, side, runs);
+        let value = |(side, runs): (&Side, &Vec<&ComparedRun>)| value(figure, side, runs);
         let values: Vec<Option<f64>> = sides.iter().zip(runs).map(value).collect();
         let (title, unit) = words(figure)?;
-        let row = Row { figure: (*figure).to_owned(), title, unit, values };
+        let row = AxisRow { figure: (*figure).to_owned(), title, unit, values };
         row.values.iter().any(Option::is_some).then_some(row)
     };
-    LevelSummary {
+    LevelComparison {
         level: design.levels.get(level as usize).copied(),
         rows: AXES.iter().filter_map(row).collect(),
     }
@@ -83,7 +87,7 @@ fn words(figure: &str) -> Option<(String, String)> {
 }
 
 /// A figure over runs; of a figure per GPU and of costs, what follows from that.
-fn value(figure: &str, side: &Side, runs: &[&Cell]) -> Option<f64> {
+fn value(figure: &str, side: &Side, runs: &[&ComparedRun]) -> Option<f64> {
     if let Some((_, rate, _)) = COSTS.iter().find(|cost| cost.0 == figure) {
         let hour = f64::from(side.gpus?) * side.price_per_gpu_hour?;
         let rate = mean(rate, runs)?;
@@ -99,7 +103,7 @@ fn value(figure: &str, side: &Side, runs: &[&Cell]) -> Option<f64> {
 }
 
 /// As findings have it: one figure has one value on a page.
-fn mean(name: &str, runs: &[&Cell]) -> Option<f64> {
+fn mean(name: &str, runs: &[&ComparedRun]) -> Option<f64> {
     let values = runs.iter().filter_map(|cell| cell.figures.get(name)).map(|figure| figure.value);
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     match metric(name) {

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use goodput_model::Verdict;
 
 use super::blocks::sides;
-use super::{Cell, Design, Difference, SideFacts, differences};
+use super::{ComparedRun, Design, Difference, SideFacts, differences};
 
 /// Everything that differs: between the runs of the sides together, and inside blocks where that
 /// happens again and again (two sides that warm each other's cache in turn are alike on average).
-pub(super) fn all_differences(design: &Design, done: &[Cell]) -> Vec<Difference> {
-    let usable = |cell: &&Cell| cell.verdict != Verdict::Void;
+pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Difference> {
+    let usable = |cell: &&ComparedRun| cell.verdict != Verdict::Void;
     let has_usable = done.iter().any(|cell| usable(&cell));
-    let runs: Vec<&Cell> = done.iter().filter(|cell| !has_usable || usable(cell)).collect();
-    let merged = |runs: &mut dyn Iterator<Item = &Cell>, side: u32| {
+    let runs: Vec<&ComparedRun> = done.iter().filter(|cell| !has_usable || usable(cell)).collect();
+    let merged = |runs: &mut dyn Iterator<Item = &ComparedRun>, side: u32| {
         let own = runs.filter(|cell| cell.ask.side == side);
         let own: Vec<&SideFacts> = own.map(|cell| &cell.facts).collect();
         (!own.is_empty()).then(|| SideFacts::merged(&own))
@@ -45,7 +45,7 @@ pub(super) fn all_differences(design: &Design, done: &[Cell]) -> Vec<Difference>
 
 /// What differs in at least two pairs of runs and in a quarter of all, as gravely as it does in so
 /// many of them.
-fn inside_blocks(runs: &[&Cell], side: u32) -> Vec<Difference> {
+fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
     let cell = |block: u32, level: u32, side: u32| {
         runs.iter().find(|cell| {
             cell.ask.block == block && cell.ask.level == level && cell.ask.side == side

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodput_model::Verdict;
 use goodput_stats::minimum_for_interval;
 
-use super::slot::{Slot, TIMED};
-use crate::compare::{Ask, Cell, Figure, Gate, SideFacts};
+use super::slot::{PairSlot, TIMED};
+use crate::compare::{ComparedRun, Figure, Gate, RunAsk, SideFacts};
 
 /// Percentiles of every time; others are there where a gate asks for them.
 const PERCENTS: [&str; 4] = ["50", "90", "95", "99"];
@@ -28,7 +28,7 @@ pub(super) fn needed(gates: &[Gate]) -> u64 {
 }
 
 /// Whether a block has values enough for every gated percentile: not every answer has every time.
-pub(super) fn carries(block: &Slot, gates: &[Gate]) -> bool {
+pub(super) fn carries(block: &PairSlot, gates: &[Gate]) -> bool {
     let has = |gate: &Gate| {
         let Some((name, percent)) = gate.metric.rsplit_once("_p") else { return true };
         let place = TIMED.iter().position(|timed| *timed == name);
@@ -40,7 +40,7 @@ pub(super) fn carries(block: &Slot, gates: &[Gate]) -> bool {
 
 /// The figures of a block by their names, of both sides: every percentile that it has values enough
 /// for, and the share of errors.
-fn figures(block: &Slot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2] {
+fn figures(block: &PairSlot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2] {
     let mut both = [BTreeMap::new(), BTreeMap::new()];
     let mut put = |side: usize, name: String, value: f64| {
         let figure = Figure { value, low: None, high: None };
@@ -68,7 +68,7 @@ fn figures(block: &Slot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2] {
 
 /// The blocks as cells of a comparison. Only figures that every block has are there: those of some
 /// would be a choice.
-pub(super) fn cells(blocks: &[Slot], gates: &[Gate]) -> Vec<Cell> {
+pub(super) fn cells(blocks: &[PairSlot], gates: &[Gate]) -> Vec<ComparedRun> {
     let percents: BTreeSet<&str> = PERCENTS.into_iter().chain(gated(gates)).collect();
     let percents: Vec<&str> = percents.into_iter().collect();
     let mut all: Vec<_> = blocks.iter().map(|block| (block, figures(block, &percents))).collect();
@@ -82,8 +82,8 @@ pub(super) fn cells(blocks: &[Slot], gates: &[Gate]) -> Vec<Cell> {
             figures.retain(|name, _| everywhere.contains(name));
             let number = 2 * block - 1 + side;
             let failed = slot.failed.get(side as usize).copied().unwrap_or_default();
-            cells.push(Cell {
-                ask: Ask { number, block, side, level: 0, seed: 0 },
+            cells.push(ComparedRun {
+                ask: RunAsk { number, block, side, level: 0, seed: 0 },
                 verdict: Verdict::Valid,
                 doubt: None,
                 figures: std::mem::take(figures),
@@ -102,7 +102,7 @@ pub(super) fn cells(blocks: &[Slot], gates: &[Gate]) -> Vec<Cell> {
 /// What is tested where no gate says otherwise: the middle and the tail of the wait for the first token
 /// and of the pace after it, or of whole answers where nothing is streamed; and errors. The tail is the
 /// furthest that every block has values enough for.
-pub(super) fn family(cells: &[Cell], is_spoilt: impl Fn(&str) -> bool) -> Vec<String> {
+pub(super) fn family(cells: &[ComparedRun], is_spoilt: impl Fn(&str) -> bool) -> Vec<String> {
     let has = |name: &String| cells.first().is_some_and(|cell| cell.figures.contains_key(name));
     let of = |time: &str| {
         let name = |percent: &str| format!("{time}_p{percent}");

@@ -4,11 +4,11 @@ use goodput_model::{Caveat, CaveatCode, Severity};
 use goodput_stats::paired::share_interval;
 
 use super::blocks::least;
-use super::report::Totals;
+use super::report::PairTotals;
 use super::unsent::Unsent;
 use super::{ShadowFacts, ShadowReport};
 use crate::compare::{
-    Cell, CompareFacts, CompareState, Design, Difference, Matter, Side, SideFacts,
+    CompareFacts, CompareState, ComparedRun, Design, Difference, Matter, Side, SideFacts,
     differences as compared, family, metric,
 };
 
@@ -20,7 +20,7 @@ const DROPS_WARN: f64 = 0.1;
 const BLOCKS: u32 = 6;
 
 /// What must be the same on both sides, as one side has it.
-fn facts(totals: &Totals, side: usize, who: &Side) -> SideFacts {
+fn facts(totals: &PairTotals, side: usize, who: &Side) -> SideFacts {
     let own = &totals.sides[side];
     let most = own.sources.iter().max_by_key(|source| source.1);
     let [cached, input] = own.cached;
@@ -59,7 +59,7 @@ fn advice(code: &str) -> &'static str {
 
 /// Everything that should be the same on both sides and is not. What only comes of the smaller share
 /// (other states of the cache), and failures, which are a figure of their own, take no verdict away.
-pub(super) fn differences(totals: &Totals, sides: &[Side; 2]) -> Vec<Difference> {
+pub(super) fn differences(totals: &PairTotals, sides: &[Side; 2]) -> Vec<Difference> {
     let both = [0, 1].map(|side: usize| facts(totals, side, &sides[side]));
     let mut all = compared(&both[0], &both[1], 1, true);
     for one in &mut all {
@@ -76,7 +76,7 @@ pub(super) fn caveats(
     report: &ShadowReport,
     facts: &CompareFacts,
     design: &Design,
-    cells: &[Cell],
+    cells: &[ComparedRun],
 ) -> Vec<Caveat> {
     let mut all = vec![carried(report)];
     all.extend(uneven(report));
@@ -105,12 +105,12 @@ const TOO_ALIKE: f64 = 2.6;
 
 /// Tested figures whose changes hang together from block to block: what slows a server down lasts longer
 /// than a block, so that blocks say less than they seem to.
-fn dependent(design: &Design, cells: &[Cell]) -> Option<Caveat> {
-    let value = |block: &[Cell], side: usize, name: &str| {
+fn dependent(design: &Design, cells: &[ComparedRun]) -> Option<Caveat> {
+    let value = |block: &[ComparedRun], side: usize, name: &str| {
         block.get(side)?.figures.get(name).map(|figure| figure.value).filter(|value| *value > 0.0)
     };
     let is_dependent = |name: &&String| {
-        let ratio = |block: &[Cell]| {
+        let ratio = |block: &[ComparedRun]| {
             Some((value(block, 1, name.as_str())? / value(block, 0, name.as_str())?).ln())
         };
         let changes: Vec<f64> = cells.chunks(2).filter_map(ratio).collect();
@@ -262,7 +262,7 @@ fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Opt
 }
 
 /// Gated figures that the blocks do not have.
-fn missing(report: &ShadowReport, design: &Design, cells: &[Cell]) -> Vec<Caveat> {
+fn missing(report: &ShadowReport, design: &Design, cells: &[ComparedRun]) -> Vec<Caveat> {
     let has = |name: &str| cells.first().is_some_and(|cell| cell.figures.contains_key(name));
     let mut names: Vec<&str> = design.gates.iter().map(|gate| gate.metric.as_str()).collect();
     names.dedup();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use goodput_model::{Nanos, Verdict};
 
 use super::blocks::{carries, cells, family, needed};
-use super::report::Totals;
-use super::slot::Slot;
+use super::report::PairTotals;
+use super::slot::PairSlot;
 use super::unsent::Unsent;
-use super::{Pair, Settings, ShadowFacts, doubts};
+use super::{Pair, PairSettings, ShadowFacts, doubts};
 use crate::compare::summary::overall;
 use crate::compare::table::paired_table;
 use crate::compare::{
@@ -28,18 +28,18 @@ const FEWEST: usize = 3;
 /// Everything about the pairs so far, in bounded memory. The order in which they came does not matter.
 #[derive(Debug)]
 pub struct Ledger {
-    settings: Settings,
+    settings: PairSettings,
     /// Length of a slot.
     length: u64,
-    slots: BTreeMap<u64, Slot>,
-    pub(super) totals: Totals,
+    slots: BTreeMap<u64, PairSlot>,
+    pub(super) totals: PairTotals,
 }
 
 impl Ledger {
     /// Without pairs.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: PairSettings) -> Self {
         let length = Nanos::from_secs_f64(settings.block_s.clamp(0.001, 1e6)).0;
-        Self { settings, length, slots: BTreeMap::new(), totals: Totals::default() }
+        Self { settings, length, slots: BTreeMap::new(), totals: PairTotals::default() }
     }
 
     /// Adds a pair.
@@ -61,7 +61,7 @@ impl Ledger {
     /// Values that are told apart, over all slots: what the memory grows with.
     #[cfg(test)]
     pub(super) fn distinct(&self) -> usize {
-        let of = |slot: &Slot| {
+        let of = |slot: &PairSlot| {
             slot.times
                 .iter()
                 .flatten()
@@ -74,7 +74,7 @@ impl Ledger {
 
     /// Blocks with at least the required number of pairs completed on both sides, and with
     /// values enough for the gates; where one side hardly ever does, with this many pairs of any kind.
-    fn blocks(&self) -> Vec<Slot> {
+    fn blocks(&self) -> Vec<PairSlot> {
         let least = u64::from(self.settings.block_pairs.max(1));
         let well = least.max(needed(&self.settings.gates));
         let blocks =
@@ -83,9 +83,9 @@ impl Ledger {
     }
 
     /// Blocks that are enough, in the order of time; the last short one joins the one before.
-    fn blocks_of(&self, is_enough: impl Fn(&Slot) -> bool) -> Vec<Slot> {
-        let mut blocks: Vec<Slot> = Vec::new();
-        let mut open: Option<Slot> = None;
+    fn blocks_of(&self, is_enough: impl Fn(&PairSlot) -> bool) -> Vec<PairSlot> {
+        let mut blocks: Vec<PairSlot> = Vec::new();
+        let mut open: Option<PairSlot> = None;
         let newest = self.slots.keys().next_back().copied();
         for (number, slot) in &self.slots {
             let mut block = open.take().unwrap_or_default();

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::slot::{RATIOS, Slot, TIMED};
+use super::slot::{PairSlot, RATIOS, TIMED};
 use super::times::Times;
-use super::{Count, LikenessSummary, OverBlocks, Pair, Settings, ShadowFacts, ShadowReport};
+use super::{Count, LikenessSummary, OverBlocks, Pair, PairSettings, ShadowFacts, ShadowReport};
 use goodput_model::{Likeness, RequestRecord};
 use goodput_stats::paired::{Counts, paired};
 
-/// Names of one kind at most: a server may say anything.
+/// NameCounts of one kind at most: a server may say anything.
 const MOST_NAMES: usize = 24;
 /// Letters of a name.
 const LONGEST: usize = 32;
@@ -17,9 +17,9 @@ const OTHERS: &str = "others";
 
 /// How often each of a few names was seen on each side.
 #[derive(Debug, Clone, Default)]
-struct Names(BTreeMap<String, [u64; 2]>);
+struct NameCounts(BTreeMap<String, [u64; 2]>);
 
-impl Names {
+impl NameCounts {
     fn add(&mut self, side: usize, name: &str) {
         let name: String = name.chars().take(LONGEST).collect();
         let is_new = !self.0.contains_key(&name);
@@ -39,14 +39,14 @@ impl Names {
     }
 }
 
-/// Tokens of one side, as its server counts them.
+/// SideTokens of one side, as its server counts them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tokens {
+pub(super) struct SideTokens {
     pub(super) sum: u64,
     pub(super) answers: u64,
 }
 
-impl Tokens {
+impl SideTokens {
     fn add(&mut self, tokens: Option<u32>) {
         if let Some(tokens) = tokens {
             self.sum += u64::from(tokens);
@@ -63,8 +63,8 @@ impl Tokens {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SideTotals {
     pub(super) failed: u64,
-    pub(super) input: Tokens,
-    pub(super) output: Tokens,
+    pub(super) input: SideTokens,
+    pub(super) output: SideTokens,
     /// Prompt tokens from a cache and all of them, of answers that say both.
     pub(super) cached: [u64; 2],
     /// Who counted output tokens, and how often.
@@ -72,7 +72,7 @@ pub(super) struct SideTotals {
     /// Shortest round trip in milliseconds.
     pub(super) rtt_ms: Option<f64>,
     pub(super) ttft: Times,
-    pub(super) characters: Tokens,
+    pub(super) characters: SideTokens,
 }
 
 impl SideTotals {
@@ -99,22 +99,22 @@ impl SideTotals {
 
 /// Everything that is counted over all pairs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Totals {
+pub(super) struct PairTotals {
     pub(super) pairs: u64,
     pub(super) good: u64,
     /// Pairs that failed on one side alone.
     only: [u64; 2],
     pub(super) sides: [SideTotals; 2],
-    finishes: Names,
+    finishes: NameCounts,
     same_finish: u64,
-    statuses: Names,
-    failures: Names,
+    statuses: NameCounts,
+    failures: NameCounts,
     exact: u64,
     prefix: Times,
     lengths: Times,
 }
 
-impl Totals {
+impl PairTotals {
     pub(super) fn add(&mut self, pair: &Pair) {
         let both = [&pair.primary, &pair.candidate];
         self.pairs += 1;
@@ -165,9 +165,9 @@ impl Totals {
 
     pub(super) fn report(
         &self,
-        settings: &Settings,
+        settings: &PairSettings,
         facts: &ShadowFacts,
-        blocks: &[Slot],
+        blocks: &[PairSlot],
     ) -> ShadowReport {
         let mut report = ShadowReport {
             facts: ShadowFacts { pairs: self.pairs, ..facts.clone() },
@@ -186,7 +186,7 @@ impl Totals {
         };
         for (place, time) in RATIOS.iter().enumerate() {
             let Some(name) = TIMED.get(*time).map(|name| (*name).to_owned()) else { continue };
-            let share = |block: &Slot| {
+            let share = |block: &PairSlot| {
                 let n = block.ratios.get(place)?.n();
                 (n > 0).then(|| block.slower[place] as f64 / n as f64)
             };
@@ -196,7 +196,7 @@ impl Totals {
                 let found = OverBlocks { low: ends[0], high: ends[1], ..found };
                 report.slower.insert(name.clone(), found);
             }
-            let median = |block: &Slot| block.ratios.get(place)?.median();
+            let median = |block: &PairSlot| block.ratios.get(place)?.median();
             if let Some(found) = ratio(blocks.iter().filter_map(median), settings.alpha) {
                 report.ratios.insert(name, found);
             }
@@ -207,7 +207,7 @@ impl Totals {
             sum as f64 / counted as f64
         };
         report.output_tokens = (counted > 0).then(|| [mean(0), mean(1)]);
-        let lengths = |block: &Slot| {
+        let lengths = |block: &PairSlot| {
             let [one, other] = block.output_tokens;
             (one > 0).then(|| other as f64 / one as f64)
         };

@@ -1,4 +1,4 @@
-//! [`Slot`]: what the pairs of a stretch of time say together.
+//! [`PairSlot`]: what the pairs of a stretch of time say together.
 
 use goodput_model::{Nanos, RequestRecord};
 use goodput_stats::{gaps_ms, tpot_ms};
@@ -14,7 +14,7 @@ pub(super) const RATIOS: [usize; 3] = [0, 1, 3];
 
 /// Pairs of a stretch of time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Slot {
+pub(super) struct PairSlot {
     pub(super) pairs: u64,
     /// Pairs completed on both sides.
     pub(super) good: u64,
@@ -33,7 +33,7 @@ pub(super) struct Slot {
     pub(super) last: Nanos,
 }
 
-impl Slot {
+impl PairSlot {
     pub(super) fn add(&mut self, pair: &Pair) {
         let both = [&pair.primary, &pair.candidate];
         self.pairs += 1;

@@ -14,7 +14,7 @@ use goodput_testkit::{RecordBuilder, failure};
 
 use super::times::Times;
 use super::*;
-use crate::compare::{CompareFacts, CompareState, Comparison, Finding, Gate, Outcome, Side};
+use crate::compare::{CompareFacts, CompareState, Comparison, FigureOutcome, Finding, Gate, Side};
 
 /// An answer of `tokens` tokens: the first after `ttft` ms, the others `gap` ms apart.
 pub(super) fn answer(at: Nanos, ttft: f64, gap: f64, tokens: u32) -> RequestRecord {
@@ -61,7 +61,7 @@ fn facts() -> ShadowFacts {
     }
 }
 
-fn compared(settings: Settings, pairs: &[Pair]) -> Comparison {
+fn compared(settings: PairSettings, pairs: &[Pair]) -> Comparison {
     let mut ledger = Ledger::new(settings);
     for pair in pairs {
         ledger.add(pair);
@@ -117,33 +117,33 @@ fn times_are_known_to_one_part_in_a_thousand() {
 
 #[test]
 fn blocks_are_minutes_with_pairs_enough() {
-    let blocks = |settings: Settings, pairs: &[Pair]| {
+    let blocks = |settings: PairSettings, pairs: &[Pair]| {
         let found = compared(settings, pairs);
-        let of = |cell: &crate::compare::Cell| cell.facts.requests;
+        let of = |cell: &crate::compare::ComparedRun| cell.facts.requests;
         let all = found.runs.iter().filter(|cell| cell.ask.side == 0).map(of);
         (all.collect::<Vec<u64>>(), found.design.looks)
     };
     let all = minutes(|_| 1.0);
-    assert_eq!(blocks(Settings::default(), &all), (vec![60; 8], vec![8]));
+    assert_eq!(blocks(PairSettings::default(), &all), (vec![60; 8], vec![8]));
     // Two minutes are needed for 61 pairs, and the last, short one joins the one before.
-    let some = Settings { block_pairs: 61, ..Settings::default() };
+    let some = PairSettings { block_pairs: 61, ..PairSettings::default() };
     assert_eq!(blocks(some.clone(), &all).0, [120; 4]);
     assert_eq!(blocks(some, &all[..420]).0, [120, 120, 180]);
-    let long = Settings { block_s: 240.0, ..Settings::default() };
+    let long = PairSettings { block_s: 240.0, ..PairSettings::default() };
     assert_eq!(blocks(long, &all).0, [240; 2]);
     // Thirty seconds of a last minute are not a block.
-    assert_eq!(blocks(Settings::default(), &all[..450]).0, [60, 60, 60, 60, 60, 60, 90]);
-    assert_eq!(blocks(Settings::default(), &all[..20]), (vec![20], vec![1]));
-    assert_eq!(blocks(Settings::default(), &[]), (vec![], vec![0]));
+    assert_eq!(blocks(PairSettings::default(), &all[..450]).0, [60, 60, 60, 60, 60, 60, 90]);
+    assert_eq!(blocks(PairSettings::default(), &all[..20]), (vec![20], vec![1]));
+    assert_eq!(blocks(PairSettings::default(), &[]), (vec![], vec![0]));
     // The order in which answers end does not matter.
     let mut mixed = all.clone();
     mixed.sort_by_key(|pair| pair.at.0 % 7_000_000_007);
-    assert!(compared(Settings::default(), &mixed) == compared(Settings::default(), &all));
+    assert!(compared(PairSettings::default(), &mixed) == compared(PairSettings::default(), &all));
 }
 
 #[test]
 fn days_take_no_more_room_than_hours() {
-    let mut ledger = Ledger::new(Settings { block_pairs: 1, ..Settings::default() });
+    let mut ledger = Ledger::new(PairSettings { block_pairs: 1, ..PairSettings::default() });
     // 128 minutes fit; three days of minutes do not.
     (0..128).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
     let count = |ledger: &Ledger| {
@@ -163,7 +163,7 @@ fn days_take_no_more_room_than_hours() {
 
 #[test]
 fn memory_has_a_bound_that_more_pairs_do_not_move() {
-    let mut ledger = Ledger::new(Settings { block_s: 1.0, ..Settings::default() });
+    let mut ledger = Ledger::new(PairSettings { block_s: 1.0, ..PairSettings::default() });
     let mut stream = RandomStream::new(7, Domain::Lengths, 0);
     let mut entries = |ledger: &mut Ledger, seconds: std::ops::Range<u32>| {
         for second in seconds {
@@ -191,27 +191,27 @@ fn memory_has_a_bound_that_more_pairs_do_not_move() {
 #[test]
 fn a_slower_candidate_is_worse_by_as_much() {
     // 10 % slower to the first token, by 8 to 12 % in each minute.
-    let found = compared(Settings::default(), &minutes(|m| 1.08 + 0.02 * f64::from(m % 3)));
+    let found = compared(PairSettings::default(), &minutes(|m| 1.08 + 0.02 * f64::from(m % 3)));
     let ttft = finding(&found, "ttft_p50");
-    assert_eq!((ttft.n, ttft.is_tested, ttft.outcome), (8, true, Outcome::Worse));
+    assert_eq!((ttft.n, ttft.is_tested, ttft.outcome), (8, true, FigureOutcome::Worse));
     near(ttft.change, 0.0975, 0.001);
     assert!(ttft.low.unwrap() > 0.07 && ttft.high.unwrap() < 0.13);
     // The other figures are the same on both sides, to the bit.
     let tpot = finding(&found, "tpot_p50");
-    assert_eq!((tpot.change, tpot.outcome), (0.0, Outcome::Equivalent));
+    assert_eq!((tpot.change, tpot.outcome), (0.0, FigureOutcome::Equivalent));
     near(tpot.reference, 20.0, 0.02);
     near(finding(&found, "e2e_p50").reference, 100.0 + 29.5 + 3.5 + 180.0, 1.0);
     near(finding(&found, "itl_p50").reference, 20.0, 0.02);
     let errors = finding(&found, "error_share");
     // One of five figures: 480 pairs without a failure allow 1.1 points, and the margin is one.
     near(errors.high.unwrap(), 1.0 - 0.005_f64.powf(1.0 / 480.0), 1e-6);
-    assert_eq!((errors.is_tested, errors.outcome), (true, Outcome::Inconclusive));
+    assert_eq!((errors.is_tested, errors.outcome), (true, FigureOutcome::Inconclusive));
     // Sixty pairs carry no p95 and no p99; a p90 they do.
     let tested: Vec<&str> =
         found.findings.iter().filter(|f| f.is_tested).map(|f| f.metric.as_str()).collect();
     assert_eq!(tested, ["ttft_p50", "ttft_p90", "tpot_p50", "tpot_p90", "error_share"]);
     assert!(found.findings.iter().all(|f| f.metric != "ttft_p99"));
-    assert_eq!((found.outcome, found.verdict), (Outcome::Worse, Verdict::Valid));
+    assert_eq!((found.outcome, found.verdict), (FigureOutcome::Worse, Verdict::Valid));
     let report = found.shadow.unwrap();
     assert_eq!((report.pairs, report.good, report.block_pairs), (480, 480, [60, 60]));
     assert_eq!(report.slower["ttft"].value, 1.0);
@@ -226,8 +226,8 @@ fn a_slower_candidate_is_worse_by_as_much() {
 fn the_same_server_twice_is_equivalent() {
     let factor = |minute: u32| if minute.is_multiple_of(2) { 1.004 } else { 0.996 };
     let one = |k: u32| twice(f64::from(k), 100.0 + f64::from(k % 60), factor(k / 60));
-    let found = compared(Settings::default(), &(0..600).map(one).collect::<Vec<_>>());
-    assert_eq!(found.outcome, Outcome::Equivalent);
+    let found = compared(PairSettings::default(), &(0..600).map(one).collect::<Vec<_>>());
+    assert_eq!(found.outcome, FigureOutcome::Equivalent);
     assert!((found.shadow.unwrap().slower["ttft"].value - 0.5).abs() < 1e-9);
 }
 
@@ -239,12 +239,12 @@ fn latencies_are_of_pairs_that_both_answered() {
         let at = one.at;
         *one = pair(k as f64, answer(at, 1.0, 20.0, 10), failed(at, ErrorClass::Http(503)));
     }
-    let found = compared(Settings::default(), &pairs);
+    let found = compared(PairSettings::default(), &pairs);
     let ttft = finding(&found, "ttft_p50");
-    assert_eq!((ttft.change, ttft.outcome), (0.0, Outcome::Equivalent));
+    assert_eq!((ttft.change, ttft.outcome), (0.0, FigureOutcome::Equivalent));
     let errors = finding(&found, "error_share");
     near(errors.change, 1.0 / 3.0, 1e-9);
-    assert_eq!((errors.outcome, found.outcome), (Outcome::Worse, Outcome::Worse));
+    assert_eq!((errors.outcome, found.outcome), (FigureOutcome::Worse, FigureOutcome::Worse));
     // Worse is a result, and no reason to take it back.
     assert_eq!(found.verdict, Verdict::Suspect);
     let report = found.shadow.unwrap();
@@ -270,7 +270,7 @@ fn a_time_is_of_pairs_in_which_both_have_it() {
             *one = pair(k as f64, failed(one.at, class), failed(one.at, class));
         }
     }
-    let found = compared(Settings { block_pairs: 10, ..Settings::default() }, &pairs);
+    let found = compared(PairSettings { block_pairs: 10, ..PairSettings::default() }, &pairs);
     let ttft = finding(&found, "ttft_p50");
     assert!(ttft.change == 0.0 && ttft.reference < 200.0, "{ttft:?}");
     let report = found.shadow.unwrap();
@@ -283,16 +283,16 @@ fn a_candidate_that_never_answers_is_worse() {
         let at = Nanos::from_secs_f64(f64::from(k));
         pair(f64::from(k), answer(at, 100.0, 20.0, 10), failed(at, ErrorClass::Connect))
     };
-    let found = compared(Settings::default(), &(0..480).map(one).collect::<Vec<_>>());
+    let found = compared(PairSettings::default(), &(0..480).map(one).collect::<Vec<_>>());
     let tested: Vec<_> = found.findings.iter().map(|f| (f.metric.as_str(), f.outcome)).collect();
-    assert_eq!(tested, [("error_share", Outcome::Worse)]);
-    assert_eq!(found.outcome, Outcome::Worse);
+    assert_eq!(tested, [("error_share", FigureOutcome::Worse)]);
+    assert_eq!(found.outcome, FigureOutcome::Worse);
     // One bad minute joins the next, and costs no figure.
     let mut pairs = minutes(|_| 1.0);
     for (k, one) in pairs.iter_mut().enumerate().take(180).skip(120) {
         *one = pair(k as f64, one.primary.clone(), failed(one.at, ErrorClass::Connect));
     }
-    let found = compared(Settings::default(), &pairs);
+    let found = compared(PairSettings::default(), &pairs);
     assert_eq!((finding(&found, "ttft_p50").n, finding(&found, "ttft_p50").change), (7, 0.0));
     near(finding(&found, "error_share").candidate, 0.5 / 7.0, 1e-9);
 }
@@ -300,24 +300,24 @@ fn a_candidate_that_never_answers_is_worse() {
 #[test]
 fn a_gate_makes_blocks_that_can_tell_it() {
     let gates = Gate::parse_all("p95 ttft < +5%").unwrap();
-    let settings = Settings { gates, ..Settings::default() };
+    let settings = PairSettings { gates, ..PairSettings::default() };
     let found = compared(settings.clone(), &minutes(|_| 1.2));
     // A p95 takes 72 values, so two minutes.
-    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (4, Outcome::Worse));
+    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (4, FigureOutcome::Worse));
     let found = compared(settings, &minutes(|_| 1.2)[..100]);
-    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (1, Outcome::NoVerdict));
+    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (1, FigureOutcome::NoVerdict));
     // Half of the answers have a first token: 36 of them for a p90 take two minutes.
     let mut halves = minutes(|_| 1.2);
     for pair in halves.iter_mut().step_by(2) {
         pair.candidate.exchange.stamps.first_token = None;
     }
     let gates = Gate::parse_all("p90 ttft < +5%").unwrap();
-    let found = compared(Settings { gates, ..Settings::default() }, &halves);
-    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (4, Outcome::Worse));
+    let found = compared(PairSettings { gates, ..PairSettings::default() }, &halves);
+    assert_eq!((found.comparison.blocks, found.gates[0].outcome), (4, FigureOutcome::Worse));
     // What live traffic has no figure for is said.
     let gates = Gate::parse_all("goodput > -3%").unwrap();
-    let found = compared(Settings { gates, ..Settings::default() }, &minutes(|_| 1.0));
-    assert_eq!(found.gates[0].outcome, Outcome::NoVerdict);
+    let found = compared(PairSettings { gates, ..PairSettings::default() }, &minutes(|_| 1.0));
+    assert_eq!(found.gates[0].outcome, FigureOutcome::NoVerdict);
     let said = caveat(&found, CaveatCode::FigureMissing).unwrap();
     assert_eq!(said, (Severity::Warn, "no verdict on goodput: live traffic does not show it"));
 }
@@ -335,12 +335,12 @@ fn whole_answers_are_told_by_their_end() {
         let end = 500.0 + f64::from(k % 60);
         pair(f64::from(k), whole(end), whole(end * 1.1))
     };
-    let found = compared(Settings::default(), &(0..480).map(one).collect::<Vec<_>>());
+    let found = compared(PairSettings::default(), &(0..480).map(one).collect::<Vec<_>>());
     let tested: Vec<&str> =
         found.findings.iter().filter(|f| f.is_tested).map(|f| f.metric.as_str()).collect();
     assert_eq!(tested, ["e2e_p50", "e2e_p90", "error_share"]);
     near(finding(&found, "e2e_p50").change, 0.1, 0.001);
-    assert_eq!(found.outcome, Outcome::Worse);
+    assert_eq!(found.outcome, FigureOutcome::Worse);
 }
 
 #[test]
@@ -349,9 +349,9 @@ fn longer_answers_leave_no_verdict_on_their_whole_time() {
         let (at, ttft) = (Nanos::from_secs_f64(f64::from(k)), 100.0 + f64::from(k % 60));
         pair(f64::from(k), answer(at, ttft, 20.0, 10), answer(at, ttft, 20.0, 15))
     };
-    let found = compared(Settings::default(), &(0..480).map(one).collect::<Vec<_>>());
-    assert_eq!(finding(&found, "e2e_p50").outcome, Outcome::NoVerdict);
-    assert_eq!(finding(&found, "ttft_p50").outcome, Outcome::Equivalent);
+    let found = compared(PairSettings::default(), &(0..480).map(one).collect::<Vec<_>>());
+    assert_eq!(finding(&found, "e2e_p50").outcome, FigureOutcome::NoVerdict);
+    assert_eq!(finding(&found, "ttft_p50").outcome, FigureOutcome::Equivalent);
     let codes: Vec<&str> = found.differences.iter().map(|one| one.code.as_str()).collect();
     assert_eq!((codes, found.verdict), (vec!["output_length"], Verdict::Suspect));
     near(found.shadow.unwrap().output_ratio.unwrap().value, 1.5, 1e-9);
@@ -366,7 +366,7 @@ fn other_models_and_tokenizers_are_said() {
         one.candidate.exchange.input_tokens = input(1200);
         one
     };
-    let mut ledger = Ledger::new(Settings::default());
+    let mut ledger = Ledger::new(PairSettings::default());
     (0..480).for_each(|k| ledger.add(&one(k)));
     let mut sides = sides();
     sides[0].model = "small".to_owned();
@@ -376,15 +376,15 @@ fn other_models_and_tokenizers_are_said() {
     assert_eq!(codes, ["tokenizer", "model"]);
     // A token of one is not a token of the other: TPOT leaves the test, TTFT does not.
     let ttft = finding(&found, "ttft_p50");
-    assert_eq!((ttft.is_tested, ttft.outcome), (true, Outcome::Equivalent));
+    assert_eq!((ttft.is_tested, ttft.outcome), (true, FigureOutcome::Equivalent));
     let tpot = finding(&found, "tpot_p50");
-    assert_eq!((tpot.is_tested, tpot.outcome), (false, Outcome::NoVerdict));
+    assert_eq!((tpot.is_tested, tpot.outcome), (false, FigureOutcome::NoVerdict));
     assert_eq!(found.verdict, Verdict::Suspect);
 }
 
 #[test]
 fn what_to_know_is_said() {
-    let mut ledger = Ledger::new(Settings::default());
+    let mut ledger = Ledger::new(PairSettings::default());
     minutes(|_| 1.0)[..240].iter().for_each(|pair| ledger.add(pair));
     let count = |name: &str, n: u64| (name.to_owned(), n);
     let shadow = ShadowFacts {
@@ -417,18 +417,18 @@ fn what_to_know_is_said() {
     let (_, few) = caveat(&found, CaveatCode::FewSamples).unwrap();
     assert!(few.starts_with("4 blocks of at least 60 s"), "{few}");
     // Without trouble only the share is said.
-    let calm = compared(Settings::default(), &minutes(|_| 1.0));
+    let calm = compared(PairSettings::default(), &minutes(|_| 1.0));
     let codes: Vec<CaveatCode> = calm.caveats.iter().map(|caveat| caveat.code).collect();
     assert_eq!((codes, calm.verdict), (vec![CaveatCode::ShadowShare], Verdict::Valid));
-    let none = compared(Settings::default(), &[]);
-    assert_eq!((none.outcome, none.verdict), (Outcome::NoVerdict, Verdict::Void));
+    let none = compared(PairSettings::default(), &[]);
+    assert_eq!((none.outcome, none.verdict), (FigureOutcome::NoVerdict, Verdict::Void));
 }
 
 #[test]
 fn blocks_that_hang_together_are_said() {
     let of = |factor: fn(u32) -> f64| {
         let one = |k: u32| twice(f64::from(k), 100.0 + f64::from(k % 60), factor(k / 60));
-        let found = compared(Settings::default(), &(0..1200).map(one).collect::<Vec<_>>());
+        let found = compared(PairSettings::default(), &(0..1200).map(one).collect::<Vec<_>>());
         caveat(&found, CaveatCode::BlocksDepend).map(|(severity, text)| (severity, text.to_owned()))
     };
     // Ten minutes slower, ten minutes quicker; and every other minute.
@@ -447,7 +447,7 @@ fn blocks_that_hang_together_are_said() {
         let record = if is_own { &mut one.primary } else { &mut one.candidate };
         *record = failed(one.at, ErrorClass::Http(503));
     }
-    let found = compared(Settings::default(), &pairs);
+    let found = compared(PairSettings::default(), &pairs);
     near(finding(&found, "error_share").candidate, 1.5 / 60.0, 1e-9);
     assert_eq!(caveat(&found, CaveatCode::BlocksDepend), None);
 }
@@ -464,12 +464,12 @@ fn likeness_is_summed_up() {
     for (k, pair) in (0..).zip(&mut pairs) {
         pair.likeness = Some(like(k));
     }
-    let found = compared(Settings::default(), &pairs).shadow.unwrap().likeness.unwrap();
+    let found = compared(PairSettings::default(), &pairs).shadow.unwrap().likeness.unwrap();
     assert_eq!((found.pairs, found.exact), (480, 120));
     near(found.prefix_share.unwrap(), 0.5, 0.001);
     near(found.length_ratio.unwrap(), 1.0, 0.001);
     assert_eq!(found.characters, [80.0, 96.0]);
-    assert_eq!(compared(Settings::default(), &minutes(|_| 1.0)).shadow.unwrap().likeness, None);
+    assert_eq!(compared(PairSettings::default(), &minutes(|_| 1.0)).shadow.unwrap().likeness, None);
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn names_of_a_server_are_few_and_short() {
     for (k, pair) in pairs.iter_mut().enumerate() {
         pair.candidate.exchange.finish = Some(format!("{k:03}{}", "x".repeat(1000)));
     }
-    let found = compared(Settings::default(), &pairs).shadow.unwrap();
+    let found = compared(PairSettings::default(), &pairs).shadow.unwrap();
     assert!(found.finishes.len() <= 25);
     assert!(found.finishes.iter().all(|count| count.name.len() <= 32));
     assert_eq!(found.finishes.iter().map(|count| count.counts[1]).sum::<u64>(), 480);
@@ -486,7 +486,7 @@ fn names_of_a_server_are_few_and_short() {
 
 #[test]
 fn a_shadow_survives_its_file() {
-    let found = compared(Settings::default(), &minutes(|_| 1.1));
+    let found = compared(PairSettings::default(), &minutes(|_| 1.1));
     let text = serde_json::to_string(&found).unwrap();
     let read: Comparison = serde_json::from_str(&text).unwrap();
     let (mut read, mut found) = (read.shadow.unwrap(), found.shadow.unwrap());

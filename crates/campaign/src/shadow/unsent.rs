@@ -1,7 +1,7 @@
 //! Requests that were chosen and never sent: what that leaves of figures and gates.
 
 use super::ShadowFacts;
-use crate::compare::{Finding, GateResult, LevelSummary, Outcome};
+use crate::compare::{FigureOutcome, Finding, GateResult, LevelComparison};
 
 /// Share of the chosen requests beyond which a candidate that was left alone because it failed is worse.
 const FAILING: f64 = 0.01;
@@ -46,12 +46,12 @@ impl Unsent {
                     finding.high = finding.high.map(|high| (high + more).min(1.0));
                     // The tests are of pairs.
                     (finding.p, finding.wilcoxon_p, finding.hodges_lehmann) = (None, None, None);
-                    (finding.outcome, finding.further_blocks) = (Outcome::Worse, None);
+                    (finding.outcome, finding.further_blocks) = (FigureOutcome::Worse, None);
                     finding.is_doubtful = false;
                 }
             } else if self.behind.is_some() && is_good(finding.outcome) {
                 // More blocks of that kind say no more.
-                (finding.outcome, finding.further_blocks) = (Outcome::Inconclusive, None);
+                (finding.outcome, finding.further_blocks) = (FigureOutcome::Inconclusive, None);
             }
         }
     }
@@ -61,16 +61,16 @@ impl Unsent {
         for judged in gates {
             if judged.gate.metric == ERRORS {
                 if self.failing.is_some() {
-                    judged.outcome = Outcome::Worse;
+                    judged.outcome = FigureOutcome::Worse;
                 }
             } else if self.behind.is_some() && is_good(judged.outcome) {
-                judged.outcome = Outcome::Inconclusive;
+                judged.outcome = FigureOutcome::Inconclusive;
             }
         }
     }
 
     /// The table has the errors that the findings have.
-    pub(super) fn show(&self, levels: &mut [LevelSummary], findings: &[Finding]) {
+    pub(super) fn show(&self, levels: &mut [LevelComparison], findings: &[Finding]) {
         let Some(errors) = findings.iter().find(|finding| finding.metric == ERRORS) else { return };
         let rows = levels.iter_mut().flat_map(|level| &mut level.rows);
         for row in rows.filter(|row| self.failing.is_some() && row.figure == ERRORS) {
@@ -83,6 +83,6 @@ impl Unsent {
 
 const ERRORS: &str = "error_share";
 
-fn is_good(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Better | Outcome::Equivalent)
+fn is_good(outcome: FigureOutcome) -> bool {
+    matches!(outcome, FigureOutcome::Better | FigureOutcome::Equivalent)
 }

@@ -16,7 +16,7 @@ pub use knee::delivered;
 use goodput_model::{EndedBy, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::sweep::{Bounded, PointSummary, Purpose, Standing, Unclear};
+use crate::sweep::{Bounded, PointStanding, PointSummary, Purpose, Unclear};
 
 /// What the points say together. Places are those in the list of points.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub fn is_on_curve(point: &PointSummary) -> bool {
     let figures = &point.point.figures;
     let is_spoilt = matches!(
         point.standing,
-        Standing::Unclear(
+        PointStanding::Unclear(
             Unclear::Client | Unclear::ServerGone | Unclear::Interrupted | Unclear::GivenUpTooEarly
         )
     );

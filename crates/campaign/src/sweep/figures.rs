@@ -1,7 +1,7 @@
 //! What a point says: the figures of its run that curves and search rest on.
 
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, Verdict};
-use goodput_stats::steady::State;
+use goodput_stats::steady::SteadyAnswer;
 use goodput_stats::{Metric, RunState, SloState, SloSummary, SloTermSummary, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Bounded {
 
 /// A distribution in three percentiles; those that too few samples carry are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Spread {
+pub struct PointSpread {
     /// Median.
     pub p50: Option<Bounded>,
     /// 90th percentile.
@@ -94,13 +94,13 @@ pub struct Figures {
     /// Requests that the server had in its batch on average, where it says so.
     pub batch: Option<f64>,
     /// TTFT in milliseconds.
-    pub ttft_ms: Spread,
+    pub ttft_ms: PointSpread,
     /// TPOT in milliseconds.
-    pub tpot_ms: Spread,
+    pub tpot_ms: PointSpread,
     /// E2E in milliseconds.
-    pub e2e_ms: Spread,
+    pub e2e_ms: PointSpread,
     /// Output tokens per second of one user.
-    pub user_tps: Spread,
+    pub user_tps: PointSpread,
     /// Tokens of a prompt, on average over the good ones.
     pub input_tokens: Option<f64>,
     /// Tokens of an answer, on average over the good ones.
@@ -206,11 +206,11 @@ fn batch(summary: &Summary) -> Option<f64> {
     Some(summary.server.as_ref()?.levels.get("running")?.mean)
 }
 
-fn is_steady(state: State) -> Option<bool> {
+fn is_steady(state: SteadyAnswer) -> Option<bool> {
     match state {
-        State::Steady => Some(true),
-        State::Drifting | State::Shifted | State::NeverSteady => Some(false),
-        State::TooShort | State::NotApplicable => None,
+        SteadyAnswer::Steady => Some(true),
+        SteadyAnswer::Drifting | SteadyAnswer::Shifted | SteadyAnswer::NeverSteady => Some(false),
+        SteadyAnswer::TooShort | SteadyAnswer::NotApplicable => None,
     }
 }
 
@@ -236,9 +236,9 @@ fn term(term: &SloTermSummary) -> TermFigure {
     }
 }
 
-fn spread(summary: &Summary, name: &str) -> Spread {
-    let Some(metric) = summary.metrics.get(name) else { return Spread::default() };
-    Spread {
+fn spread(summary: &Summary, name: &str) -> PointSpread {
+    let Some(metric) = summary.metrics.get(name) else { return PointSpread::default() };
+    PointSpread {
         p50: percentile(metric, "50"),
         p90: percentile(metric, "90"),
         p99: percentile(metric, "99"),

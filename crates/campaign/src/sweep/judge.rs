@@ -38,7 +38,7 @@ const CLIENT: [CaveatCode; 15] = [
 /// What came of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "because")]
-pub enum Standing {
+pub enum PointStanding {
     /// It keeps the SLO, by what was seen.
     Met,
     /// It does not.
@@ -81,13 +81,13 @@ pub enum Unclear {
 
 /// Whether these figures keep the SLO of the plan, as the run says: beyond doubt, or else by what was
 /// measured.
-pub fn judge(figures: &Figures, plan: &SweepPlan) -> Standing {
+pub fn judge(figures: &Figures, plan: &SweepPlan) -> PointStanding {
     judge_by(figures, plan, |_| true)
 }
 
 /// As [`judge`], without the floors under the throughput of a run: those are missed by too little
 /// load, and would turn a search for the highest one round.
-pub(crate) fn judge_load(figures: &Figures, plan: &SweepPlan) -> Standing {
+pub(crate) fn judge_load(figures: &Figures, plan: &SweepPlan) -> PointStanding {
     judge_by(figures, plan, |term| !is_throughput(term))
 }
 
@@ -96,29 +96,29 @@ pub(crate) fn is_throughput(term: &SloTerm) -> bool {
     matches!(term.metric, SloMetric::Rps | SloMetric::OutputTps)
 }
 
-fn judge_by(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> Standing {
+fn judge_by(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> PointStanding {
     // A server's refusal is its own word, whatever the client was doing.
     if is_refusing(figures) {
-        return Standing::Missed(Miss::RateLimited);
+        return PointStanding::Missed(Miss::RateLimited);
     }
     if is_client(figures) {
-        return Standing::Unclear(Unclear::Client);
+        return PointStanding::Unclear(Unclear::Client);
     }
     if is_gone(figures) {
-        return Standing::Unclear(Unclear::ServerGone);
+        return PointStanding::Unclear(Unclear::ServerGone);
     }
     if figures.ended_by == Some(EndedBy::User) || !figures.is_complete {
-        return Standing::Unclear(Unclear::Interrupted);
+        return PointStanding::Unclear(Unclear::Interrupted);
     }
     if figures.requests == 0 {
-        return Standing::Unclear(Unclear::Nothing);
+        return PointStanding::Unclear(Unclear::Nothing);
     }
     match (miss(figures, plan, counts), &plan.slo) {
-        (Some(miss), _) => Standing::Missed(miss),
+        (Some(miss), _) => PointStanding::Missed(miss),
         // The stop was a prediction; what was measured does not bear it out.
-        (None, _) if is_hopeless(figures) => Standing::Unclear(Unclear::GivenUpTooEarly),
-        (None, Some(_)) => Standing::Met,
-        (None, None) => Standing::Unclear(Unclear::Nothing),
+        (None, _) if is_hopeless(figures) => PointStanding::Unclear(Unclear::GivenUpTooEarly),
+        (None, Some(_)) => PointStanding::Met,
+        (None, None) => PointStanding::Unclear(Unclear::Nothing),
     }
 }
 

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use goodput_model::StopEarly;
 
-use super::{Ask, Level, Point, Purpose, SweepPlan, Unclear};
-use view::View;
+use super::{Level, Point, PointAsk, Purpose, SweepPlan, Unclear};
+use view::CurveView;
 
 pub use answer::answer;
 pub use estimate::estimate;
@@ -38,16 +38,16 @@ const AGAIN: usize = 2;
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
+pub enum SweepStep {
     /// Measure this.
-    Measure(Ask),
+    Measure(PointAsk),
     /// Everything is known that shall be.
     Done,
 }
 
 /// How long a sweep takes from here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub struct TimeEstimate {
     /// Seconds in all, drains and pauses included.
     pub seconds: f64,
     /// Points to measure.
@@ -64,15 +64,15 @@ struct Wish {
 }
 
 /// What to measure next, given what has been measured: a function of its arguments alone.
-pub fn next(plan: &SweepPlan, points: &[Point]) -> Step {
-    let view = View::of(plan, points);
+pub fn next(plan: &SweepPlan, points: &[Point]) -> SweepStep {
+    let view = CurveView::of(plan, points);
     match wish(&view) {
-        Some(wish) => Step::Measure(ask(&view, wish)),
-        None => Step::Done,
+        Some(wish) => SweepStep::Measure(ask(&view, wish)),
+        None => SweepStep::Done,
     }
 }
 
-fn wish(view: &View<'_>) -> Option<Wish> {
+fn wish(view: &CurveView<'_>) -> Option<Wish> {
     let (plan, points) = (view.plan, view.points);
     let twins = points.iter().filter(|point| point.ask.purpose == Purpose::Twin).count();
     let levels = plan.levels.len().min(1000);
@@ -99,7 +99,7 @@ fn wish(view: &View<'_>) -> Option<Wish> {
 }
 
 /// The closed-loop twin of the last point.
-fn twin(view: &View<'_>) -> Option<Wish> {
+fn twin(view: &CurveView<'_>) -> Option<Wish> {
     let last = view.points.last().filter(|_| view.plan.twins)?;
     let has_twin = matches!(
         last.ask.purpose,
@@ -111,13 +111,13 @@ fn twin(view: &View<'_>) -> Option<Wish> {
     (has_twin && is_open).then_some(Wish { purpose: Purpose::Twin, level })
 }
 
-fn ask(view: &View<'_>, wish: Wish) -> Ask {
+fn ask(view: &CurveView<'_>, wish: Wish) -> PointAsk {
     // Not by counting: a point that is missing must not cost another its place.
     let last = view.points.iter().map(|point| point.ask.number).max().unwrap_or(0);
     let number = last.saturating_add(1);
     let pace = view.pace;
     let is_warm_up = wish.purpose == Purpose::WarmUp;
-    Ask {
+    PointAsk {
         number,
         purpose: wish.purpose,
         level: wish.level,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, curve};
 use super::{
-    Axis, Bounded, Estimate, Point, Purpose, Standing, SweepPlan, Unclear, answer, findings, judge,
+    Axis, Bounded, Point, PointStanding, Purpose, SweepPlan, TimeEstimate, Unclear, answer,
+    findings, judge,
 };
 
 /// How a sweep ended.
@@ -44,7 +45,7 @@ pub struct SweepFacts {
     /// GPUs behind the target, where that was said.
     pub gpus: Option<u32>,
     /// How long it was said to take, before its first point.
-    pub estimated: Option<Estimate>,
+    pub estimated: Option<TimeEstimate>,
     /// How long it took, in seconds; stops in between are not counted.
     pub took_s: f64,
 }
@@ -111,15 +112,15 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
     let later: Vec<_> = points.iter().filter(|point| !is_warm_up(point)).collect();
     let measured = if later.is_empty() { points.iter().collect() } else { later };
     let says = |PointSummary { point, standing, .. }: &PointSummary| {
-        let is_spoilt = !matches!(standing, Standing::Unclear(Unclear::Nothing))
-            && matches!(standing, Standing::Unclear(_));
+        let is_spoilt = !matches!(standing, PointStanding::Unclear(Unclear::Nothing))
+            && matches!(standing, PointStanding::Unclear(_));
         point.figures.ok > 0 && !is_spoilt
     };
     if measured.is_empty() || measured.iter().any(|point| says(point)) {
         return None;
     }
     let is_of_client =
-        |point: &&&PointSummary| point.standing == Standing::Unclear(Unclear::Client);
+        |point: &&&PointSummary| point.standing == PointStanding::Unclear(Unclear::Client);
     let by_client = measured.iter().filter(is_of_client).count();
     let (code, why) = if 2 * by_client > measured.len() {
         (CaveatCode::ClientLimited, "the client was the limit".to_owned())
@@ -147,7 +148,7 @@ fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
     let rests_on = |PointSummary { point, standing, .. }: &&PointSummary| {
         matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
             && Some(point.ask.level.value()) == confirmed
-            && *standing == Standing::Met
+            && *standing == PointStanding::Met
     };
     let of = |PointSummary { folder, point, .. }: &PointSummary| {
         let severity = match point.figures.verdict {
@@ -185,7 +186,7 @@ pub struct PointSummary {
     #[serde(flatten)]
     pub point: Point,
     /// Whether it keeps the SLO.
-    pub standing: Standing,
+    pub standing: PointStanding,
 }
 
 /// The highest load that keeps the SLO.
@@ -253,7 +254,7 @@ pub struct Sustained {
     /// Its length in seconds.
     pub seconds: f64,
     /// Whether it kept the SLO.
-    pub standing: Standing,
+    pub standing: PointStanding,
     /// What drifted over its minutes, in words; empty where nothing did.
     pub drift: Vec<String>,
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Ask, Cell, CompareFacts, Comparison, ComparisonContext, Design, Figure, SideFacts, Step,
-    Stopped, figures, next,
+    CompareFacts, ComparedRun, Comparison, ComparisonContext, Design, DesignStep, Figure, RunAsk,
+    SideFacts, Stopped, figures, next,
 };
 use goodput_campaign::sweep::{self, Level, Purpose, SweepPlan};
 use goodput_model::random::{Domain, RandomStream};
@@ -47,9 +47,9 @@ pub struct Compared {
 }
 
 /// A whole comparison with anything that can carry out an ask.
-pub fn compare(design: &Design, mut run: impl FnMut(&Ask) -> Figures) -> Compared {
-    let mut done: Vec<Cell> = Vec::new();
-    let mut cell = |ask: &Ask| Cell {
+pub fn compare(design: &Design, mut run: impl FnMut(&RunAsk) -> Figures) -> Compared {
+    let mut done: Vec<ComparedRun> = Vec::new();
+    let mut cell = |ask: &RunAsk| ComparedRun {
         ask: *ask,
         verdict: Verdict::Valid,
         doubt: None,
@@ -58,8 +58,8 @@ pub fn compare(design: &Design, mut run: impl FnMut(&Ask) -> Figures) -> Compare
     };
     let stopped = loop {
         match next(design, &done) {
-            Step::Measure(asks) => done.extend(asks.iter().map(&mut cell)),
-            Step::Done(stopped) => break stopped,
+            DesignStep::Measure(asks) => done.extend(asks.iter().map(&mut cell)),
+            DesignStep::Done(stopped) => break stopped,
         }
         assert!(done.len() < 500, "it does not end");
     };
@@ -70,13 +70,13 @@ pub fn compare(design: &Design, mut run: impl FnMut(&Ask) -> Figures) -> Compare
 }
 
 /// One run: its figures, and its measured requests.
-pub fn run(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Figures, Vec<Request>) {
+pub fn run(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Figures, Vec<Request>) {
     let (summary, requests) = whole_run(rig, design, ask, luck);
     (figures(&summary), requests)
 }
 
 /// One run: everything that the analysis says of it, and its measured requests.
-pub fn whole_run(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Summary, Vec<Request>) {
+pub fn whole_run(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Summary, Vec<Request>) {
     let (server, point) = asked(rig, design, ask, luck);
     let seen = load::run(&server, &point);
     let slo = rig.slo.map(|slo| slo.parse().unwrap());
@@ -88,7 +88,7 @@ pub fn whole_run(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Summary, 
 
 /// The figures that are tested, without the rest of the analysis, which takes most of the time in a
 /// build for tests. That they are the same is tested.
-pub fn quick_run(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> Figures {
+pub fn quick_run(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> Figures {
     let (server, point) = asked(rig, design, ask, luck);
     let seen = load::run(&server, &point);
     let measured = || seen.requests.iter().filter(|request| request.at >= seen.burn_in);
@@ -129,7 +129,7 @@ pub const REQUEST_FIGURES: [(&str, OfRequest); 2] = [
 ];
 
 /// The server with the luck of this run, and the point that it is asked.
-fn asked(rig: &Rig, design: &Design, ask: &Ask, luck: u64) -> (Server, sweep::Ask) {
+fn asked(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Server, sweep::Ask) {
     let mut server = rig.sides[ask.side as usize].clone();
     let index = u64::from(ask.block) * 1000 + u64::from(ask.level) * 100 + u64::from(ask.side);
     let normal = RandomStream::new(luck, Domain::Service, index).normal();

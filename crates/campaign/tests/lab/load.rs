@@ -1,6 +1,6 @@
 //! One point in simulated time, open loop or closed.
 
-use goodput_campaign::sweep::{Ask, Level};
+use goodput_campaign::sweep::{Level, PointAsk};
 use goodput_model::schedule::ArrivalSequence;
 use goodput_model::{ArrivalProcess as Process, EndedBy, Nanos, Rate, StopEarly};
 use goodput_sim::{Output, SimEngine};
@@ -30,7 +30,7 @@ pub struct Seen {
 
 struct Course<'a> {
     server: &'a Server,
-    ask: &'a Ask,
+    ask: &'a PointAsk,
     engine: SimEngine,
     requests: Vec<Request>,
     outputs: Vec<Output>,
@@ -41,7 +41,7 @@ struct Course<'a> {
 /// How often a stop is thought about.
 const LOOK: Nanos = Nanos::from_millis(2000);
 
-pub fn run(server: &Server, ask: &Ask) -> Seen {
+pub fn run(server: &Server, ask: &PointAsk) -> Seen {
     let mut course = Course {
         server,
         ask,
@@ -162,7 +162,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(server: &Server, ask: &Ask, burn_in: Nanos) -> Self {
+    fn new(server: &Server, ask: &PointAsk, burn_in: Nanos) -> Self {
         let planned = match ask.level {
             Level::Rate(rate) => rate * ask.seconds,
             Level::Users(_) => f64::INFINITY,

@@ -13,7 +13,7 @@ mod truth;
 use std::sync::Arc;
 
 use goodput_campaign::sweep::{
-    Ask, Effort, Figures, Goodput, Point, Step, SweepPlan, answer, estimate, next,
+    Effort, Figures, Goodput, Point, PointAsk, SweepPlan, SweepStep, answer, estimate, next,
 };
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{LengthDistribution, Nanos};
@@ -150,10 +150,10 @@ pub fn sweep(server: &Server, plan: &SweepPlan) -> Sweep {
 }
 
 /// The same against anything that can carry out an ask.
-pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&Ask) -> (Figures, f64)) -> Sweep {
+pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&PointAsk) -> (Figures, f64)) -> Sweep {
     let mut points = Vec::new();
     let (mut took_s, mut stated_s, mut requests) = (0.0, 0.0, 0);
-    while let Step::Measure(ask) = next(plan, &points) {
+    while let SweepStep::Measure(ask) = next(plan, &points) {
         let (figures, seconds) = run(&ask);
         requests += figures.requests;
         points.push(Point { ask, figures });
@@ -177,13 +177,13 @@ pub fn quick_sweep(server: &Server, plan: &SweepPlan) -> Sweep {
 }
 
 /// One point by both ways.
-pub fn both(server: &Server, plan: &SweepPlan, ask: &Ask) -> [Figures; 2] {
+pub fn both(server: &Server, plan: &SweepPlan, ask: &PointAsk) -> [Figures; 2] {
     let seen = load::run(server, ask);
     [quick::figures(server, plan, ask, &seen), records::figures(server, plan, ask, &seen)]
 }
 
 /// One point: its figures, and how long it took with drain and pause.
-pub fn carry_out(server: &Server, plan: &SweepPlan, ask: &Ask) -> (Figures, f64) {
+pub fn carry_out(server: &Server, plan: &SweepPlan, ask: &PointAsk) -> (Figures, f64) {
     let seen = load::run(server, ask);
     let figures = records::figures(server, plan, ask, &seen);
     (figures, seen.over.as_secs() + plan.settle_s)

@@ -1,7 +1,9 @@
 //! The figures that the search looks at, without the rest of the analysis: it takes most of the time
 //! in a build for tests. That they are the same is tested.
 
-use goodput_campaign::sweep::{Ask, Bounded, Figures, Level, Spread, SweepPlan, TermFigure};
+use goodput_campaign::sweep::{
+    Bounded, Figures, Level, PointAsk, PointSpread, SweepPlan, TermFigure,
+};
 use goodput_model::EndedBy;
 
 use super::Server;
@@ -10,7 +12,7 @@ use super::load::{Request, Seen};
 /// Batches of a window.
 const BATCHES: usize = 20;
 
-pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Figures {
+pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Figures {
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let counts = |request: &&Request| {
         let promised = server.promised(request.first, request.last);
@@ -93,13 +95,13 @@ fn times(measured: &[&Request], of: impl Fn(&Request) -> Option<f64>) -> Vec<f64
     times
 }
 
-fn spread(sorted: &[f64]) -> Spread {
+fn spread(sorted: &[f64]) -> PointSpread {
     let at = |q: f64, least: usize| {
         let place = ((q * sorted.len() as f64).ceil() as usize).max(1) - 1;
         let value = *sorted.get(place)?;
         (sorted.len() >= least).then_some(Bounded { value, low: None, high: None })
     };
-    Spread {
+    PointSpread {
         p50: at(0.5, 6),
         p90: at(0.9, 36),
         p99: at(0.99, 368),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use goodput_campaign::sweep::{Ask, Figures, Level, SweepPlan};
+use goodput_campaign::sweep::{Figures, Level, PointAsk, SweepPlan};
 use goodput_model::{
     Api, ArrivalProcess, Chunk, ClassPlan, ConnectionPolicy, EndedBy, ErrorClass, Exchange,
     Failure, FailureStage, Http, Load, LoadExtent, Measure, Mode, Nanos, ObservePlan, Phase, Plan,
@@ -15,14 +15,14 @@ use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
 use super::Server;
 use super::load::{Request, Seen};
 
-pub fn figures(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Figures {
+pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Figures {
     let mut figures = Figures::of(&summary(server, plan, ask, seen));
     // There is no client here that could be at fault.
     figures.doubts.retain(|doubt| doubt != "not_observed");
     figures
 }
 
-pub fn summary(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Summary {
+pub fn summary(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Summary {
     let run = run_plan(server, plan, ask, seen);
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let sent = (0u64..).zip(&seen.requests).filter(|(_, request)| {
@@ -64,7 +64,7 @@ fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
     record
 }
 
-fn run_plan(server: &Server, plan: &SweepPlan, ask: &Ask, seen: &Seen) -> Plan {
+fn run_plan(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Plan {
     let mode = match ask.level {
         Level::Rate(rate) => Mode::Open {
             rate: Rate::PerSecond(rate),

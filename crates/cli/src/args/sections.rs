@@ -2,7 +2,7 @@
 
 /// One section: a heading, and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Section<'a> {
+pub(crate) struct HelpSection<'a> {
     /// As in `Exit codes`; none for a paragraph between sections.
     pub(crate) heading: Option<&'a str>,
     pub(crate) lines: Vec<&'a str>,
@@ -11,25 +11,25 @@ pub(crate) struct Section<'a> {
 /// The text below a command's flags, in order. A line such as `Exit codes:` starts a section, whose
 /// lines are indented; other lines are paragraphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sections<'a>(pub(crate) Vec<Section<'a>>);
+pub(crate) struct Sections<'a>(pub(crate) Vec<HelpSection<'a>>);
 
 impl<'a> Sections<'a> {
     pub(crate) fn parse(text: &'a str) -> Self {
-        let mut sections: Vec<Section<'a>> = Vec::new();
+        let mut sections: Vec<HelpSection<'a>> = Vec::new();
         for line in text.lines() {
             let is_indented = line.starts_with(' ');
             let heading = line.strip_suffix(':').filter(|_| !is_indented);
-            let is_open = |section: &&mut Section<'a>| section.heading.is_some() == is_indented;
+            let is_open = |section: &&mut HelpSection<'a>| section.heading.is_some() == is_indented;
             if line.is_empty() {
                 if let Some(section) = sections.last_mut().filter(|one| one.heading.is_none()) {
                     section.lines.push(line);
                 }
             } else if heading.is_some() {
-                sections.push(Section { heading, lines: Vec::new() });
+                sections.push(HelpSection { heading, lines: Vec::new() });
             } else if let Some(section) = sections.last_mut().filter(is_open) {
                 section.lines.push(line);
             } else {
-                sections.push(Section { heading: None, lines: vec![line] });
+                sections.push(HelpSection { heading: None, lines: vec![line] });
             }
         }
         for section in &mut sections {

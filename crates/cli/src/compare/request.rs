@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_campaign::compare::{Design, Gate, Order, Quantity};
+use goodput_campaign::compare::{BlockOrder, Design, Gate, Quantity};
 use goodput_campaign::sweep::Level;
 use goodput_lab::FolderCommands;
 use goodput_lab::compare::gates;
@@ -184,8 +184,8 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
         levels: levels(&args.design)?,
         looks: early.chain([blocks]).collect(),
         order: match args.design.order {
-            OrderName::Abba => Order::Abba,
-            OrderName::Random => Order::Random,
+            OrderName::Abba => BlockOrder::Abba,
+            OrderName::Random => BlockOrder::Random,
         },
         at_once: args.design.at_once,
         run_s: args.design.duration.map_or(RUN_S, |time| time.as_secs_f64()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::Comparison;
 use goodput_lab::compare::gates;
-use goodput_lab::compare::saved::{self, SavedRequest, Target};
+use goodput_lab::compare::saved::{self, ComparedServer, SavedRequest};
 use goodput_lab::folder_failed;
 use goodput_model::{Measure, Plan};
 use goodput_record::{CampaignFolder, FolderError, SeriesFolder};
@@ -18,7 +18,7 @@ use crate::{explicit_flags, plan, report};
 /// What saved runs say. Where the comparison is (nowhere: an empty path), and what it says.
 pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
     let targets = saved::read_targets(&args.targets, args.reference.as_deref())?;
-    refuse_flags(&explicit_flags::flags(), targets.iter().any(Target::is_live))?;
+    refuse_flags(&explicit_flags::flags(), targets.iter().any(ComparedServer::is_live))?;
     let mut asked = Measure::new(Vec::new());
     let gates = gates::read(&args.gate.gate, &*setup.observer)?;
     plan::promise(&args.slo, &mut asked)?;

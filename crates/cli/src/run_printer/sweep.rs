@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goodput_campaign::sweep::SweepState;
-use goodput_lab::{SweepProgress, SweepView};
+use goodput_lab::{SweepProgress, SweepSoFar};
 use goodput_record::FolderError;
 
 use super::RunPrinter;
@@ -65,8 +65,8 @@ impl RunPrinter {
         }
     }
 
-    fn show_points(&self, view: &SweepView<'_>) {
-        let SweepView { plan, points, answer, left, is_new } = *view;
+    fn show_points(&self, view: &SweepSoFar<'_>) {
+        let SweepSoFar { plan, points, answer, left, is_new } = *view;
         match (self.progress.get(), points.last().filter(|_| is_new)) {
             (Some(Progress::Screen(screen)), _) => screen.sweep(points, plan, answer, left),
             (Some(Progress::Lines), Some(last)) => {

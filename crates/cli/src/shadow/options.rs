@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_campaign::compare::{Gate, Side};
-use goodput_campaign::shadow::{Settings, can_judge};
+use goodput_campaign::shadow::{PairSettings, can_judge};
 use goodput_live::shadow::{ShadowPlan, percent};
 use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
@@ -35,7 +35,7 @@ pub(super) fn plan(
         started: host::timestamp(),
         share: choice.share,
         flags: flags(args),
-        pairs: Settings {
+        pairs: PairSettings {
             block_s: verdict.block.as_secs_f64(),
             block_pairs: verdict.block_pairs,
             margin: verdict.margin,

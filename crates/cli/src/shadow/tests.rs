@@ -1,8 +1,8 @@
 //! The pages of a shadow's folder.
 
 use goodput_campaign::compare::{CompareFacts, CompareState, Side};
-use goodput_campaign::shadow::{Pair, Settings, ShadowFacts};
-use goodput_live::Silent;
+use goodput_campaign::shadow::{Pair, PairSettings, ShadowFacts};
+use goodput_live::SilentObserver;
 use goodput_live::shadow::{PairStore, ShadowPlan};
 use goodput_model::{Nanos, RequestRecord};
 use goodput_testkit::RecordBuilder;
@@ -30,10 +30,10 @@ fn what_is_read_from_a_folder_is_what_was_written_there() {
         started: "2026-11-16T09:00:00Z".to_owned(),
         share: 0.05,
         flags: [("max-concurrency".to_owned(), "8".to_owned())].into(),
-        pairs: Settings::default(),
+        pairs: PairSettings::default(),
         sides: [side("primary"), side("candidate")],
     };
-    let mut store = PairStore::create(&path, plan, whole_page, Arc::new(Silent)).unwrap();
+    let mut store = PairStore::create(&path, plan, whole_page, Arc::new(SilentObserver)).unwrap();
     for second in 0..480 {
         let at = Nanos(second * 1_000_000_000);
         let ttft = Nanos::from_micros(100_000 + second % 60 * 500 + second / 60 * 137);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::Pair;
 use goodput_live::shadow::ShadowFigures;
-use goodput_live::{Command, ConnectionLimit, LiveObserver, Standing};
+use goodput_live::{ConnectionLimit, LiveObserver, MirrorStanding, ObserverCommand};
 use goodput_model::MetricsFormat;
 use goodput_monitor::Ticker;
 use goodput_monitor::traffic::{ShadowProgress, standing_in_words};
@@ -25,14 +25,14 @@ pub(super) struct ShadowView {
     screen: Option<Screen>,
     /// The user's wish to stop, by a key of the screen.
     signals: Signals,
-    commands: Mutex<Sender<Command>>,
+    commands: Mutex<Sender<ObserverCommand>>,
     is_stopped: AtomicBool,
-    traffic: OnceLock<Traffic>,
+    traffic: OnceLock<PassingTraffic>,
     progress: ShadowProgress,
 }
 
 /// What passes.
-struct Traffic {
+struct PassingTraffic {
     figures: Arc<ShadowFigures>,
     told: Mutex<Told>,
 }
@@ -40,11 +40,11 @@ struct Traffic {
 /// What was said of the traffic.
 struct Told {
     connections: ConnectionLimit,
-    standing: Standing,
+    standing: MirrorStanding,
 }
 
 impl ShadowView {
-    pub(super) fn new(args: &ShadowArgs, commands: Sender<Command>) -> Self {
+    pub(super) fn new(args: &ShadowArgs, commands: Sender<ObserverCommand>) -> Self {
         let signals = Signals::default();
         let (how, quiet) = (args.shown.screen, args.shown.quiet);
         let progress = Progress::of(how, quiet, "shadow", &signals);
@@ -65,8 +65,8 @@ impl ShadowView {
     /// From now on these figures are shown.
     pub(super) fn follow(&self, args: &ShadowArgs, figures: &Arc<ShadowFigures>) {
         let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
-        let told = Mutex::new(Told { connections, standing: Standing::Going });
-        let _ = self.traffic.set(Traffic { figures: Arc::clone(figures), told });
+        let told = Mutex::new(Told { connections, standing: MirrorStanding::Going });
+        let _ = self.traffic.set(PassingTraffic { figures: Arc::clone(figures), told });
     }
 
     pub(super) fn ticker(&self) -> MutexGuard<'_, Ticker> {
@@ -83,7 +83,7 @@ impl ShadowView {
         let is_new =
             self.signals.is_interrupted() && !self.is_stopped.swap(true, Ordering::Relaxed);
         if is_new {
-            let _ = lock(&self.commands).send(Command::Stop);
+            let _ = lock(&self.commands).send(ObserverCommand::Stop);
         }
     }
 
@@ -117,7 +117,7 @@ impl LiveObserver for ShadowView {
 
     fn tick(&self) {
         self.check_keys();
-        let Some(Traffic { figures, told }) = self.traffic.get() else { return };
+        let Some(PassingTraffic { figures, told }) = self.traffic.get() else { return };
         let mut told = lock(told);
         let standing = figures.mirror.standing();
         if std::mem::replace(&mut told.standing, standing) != standing {

@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::support::{Session, ms};
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Tracer};
-use goodput_testkit::{Request, Server, Step, answer, timed_stream};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer, timed_stream};
 use serde_json::Value;
 
-fn is_chat(request: &Request) -> bool {
+fn is_chat(request: &ArrivedRequest) -> bool {
     request.line.starts_with("POST /v1/chat/completions")
 }
 
 /// The values of `traceparent` that came, by the number of the request.
 fn received(server: &Server) -> BTreeMap<u64, String> {
-    let traced = |request: &Request| {
+    let traced = |request: &ArrivedRequest| {
         let index = request.header("x-request-id")?.rsplit('-').next()?.parse().ok()?;
         Some((index, request.header("traceparent")?.to_owned()))
     };

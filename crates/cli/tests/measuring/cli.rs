@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use crate::support::{Session, at, ms, number};
-use goodput_testkit::{Request, Server, Step, answer, timed_stream};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer, timed_stream};
 use serde_json::json;
 
 #[test]
@@ -116,7 +116,7 @@ fn targets_that_cannot_be_measured_exit_with_3_and_a_hint() {
 
 #[test]
 fn a_server_that_is_still_starting_is_waited_for() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.number < 3 {
             vec![answer("503 Service Unavailable", "application/json", r#"{"error":"loading"}"#)]
         } else {
@@ -140,7 +140,7 @@ fn a_server_that_never_becomes_ready_is_given_up() {
 
 #[test]
 fn a_server_that_refuses_stream_options_is_asked_without() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.body.contains("stream_options") {
             vec![answer(
                 "422 Unprocessable",
@@ -159,7 +159,7 @@ fn a_server_that_refuses_stream_options_is_asked_without() {
 
 #[test]
 fn the_model_is_asked_for_and_requests_carry_what_was_asked() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.line.starts_with("GET /base/v1/models ") {
             vec![answer("200 OK", "application/json", r#"{"data":[{"id":"served-model"}]}"#)]
         } else {
@@ -200,7 +200,7 @@ fn the_model_is_asked_for_and_requests_carry_what_was_asked() {
 #[test]
 fn secrets_and_texts_are_written_nowhere() {
     // A server that quotes the key and a header back, as real ones do.
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.number.is_multiple_of(2) {
             return timed_stream(ms(1), ms(1), 2);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::{Session, about_time, at, ms, number, timed};
 use goodput_testkit::{
-    LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,
     token_event,
 };
 
@@ -25,7 +25,9 @@ fn then(mut steps: Vec<Step>, more: Vec<Step>) -> Vec<Step> {
 /// Every second request meets the fault; the others must be fine.
 fn every_second(fault: Vec<Step>) -> Server {
     Server::start(
-        move |request: &Request| if request.number % 2 == 1 { fault.clone() } else { good() },
+        move |request: &ArrivedRequest| {
+            if request.number % 2 == 1 { fault.clone() } else { good() }
+        },
     )
 }
 
@@ -203,7 +205,7 @@ fn what_is_odd_but_right_is_no_failure() {
 fn timeouts_are_the_tail_not_missing_from_it() {
     timed(|| {
         // One in ten never answers: p90 and below are known, p95 is beyond the limit.
-        let server = Server::start(|request: &Request| {
+        let server = Server::start(|request: &ArrivedRequest| {
             if request.number % 10 == 9 {
                 vec![Step::Pause(Duration::from_secs(30))]
             } else {
@@ -274,7 +276,7 @@ fn idle_connections_closed_by_the_server_are_normal_life() {
 #[test]
 fn a_connection_that_dies_under_a_request_is_reopened_once_and_counted() {
     // The second request on a connection is met by a reset, before a byte of the answer.
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         let earlier = request.number;
         if earlier % 2 == 1 { vec![Step::Reset] } else { good() }
     });
@@ -315,7 +317,7 @@ fn a_flood_ends_where_it_can_no_longer_be_an_answer() {
 #[test]
 fn the_length_check_obeys_the_time_limit_of_requests() {
     // The first small request is answered, those of the length check never.
-    let server = Server::start(|request: &Request| match request.number {
+    let server = Server::start(|request: &ArrivedRequest| match request.number {
         0 => counted(7),
         _ if request.line.starts_with("GET") || request.line.contains("tokenize") => {
             vec![answer("404 Not Found", "text/plain", "no")]
@@ -337,7 +339,7 @@ fn the_length_check_obeys_the_time_limit_of_requests() {
 
 #[test]
 fn a_length_check_that_takes_long_is_announced() {
-    let server = Server::start(|request: &Request| match request.number {
+    let server = Server::start(|request: &ArrivedRequest| match request.number {
         0 => counted(7),
         _ if request.line.contains("completions") => {
             vec![Step::Pause(ms(5_500)), answer("500 Internal Server Error", "text/plain", "no")]
@@ -352,7 +354,7 @@ fn a_length_check_that_takes_long_is_announced() {
 
 #[test]
 fn a_usage_that_cannot_be_right_is_left_aside() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.line.contains("completions") {
             counted(u32::MAX)
         } else {
@@ -371,7 +373,7 @@ fn a_usage_that_cannot_be_right_is_left_aside() {
 fn a_model_whose_name_is_a_text_is_refused() {
     let run = |length: usize| {
         let list = format!(r#"{{"data":[{{"id":"{}"}}]}}"#, "m".repeat(length));
-        let server = Server::start(move |request: &Request| {
+        let server = Server::start(move |request: &ArrivedRequest| {
             if request.line.contains("/models") {
                 vec![answer("200 OK", "application/json", &list)]
             } else {

@@ -8,7 +8,7 @@ use crate::support::{Session, about_time, at, ms, number, percentile, signal, ti
 use goodput_clock::now;
 use goodput_model::Nanos;
 use goodput_testkit::{
-    Request, STREAM_HEAD, Server, Step, answer, chunk, timed_stream, token_event,
+    ArrivedRequest, STREAM_HEAD, Server, Step, answer, chunk, timed_stream, token_event,
 };
 
 fn seconds(since: Nanos) -> f64 {
@@ -51,7 +51,7 @@ fn a_think_time_does_not_keep_a_run_from_ending() {
 #[test]
 fn the_drain_limit_holds_for_a_closed_loop_by_count() {
     let begin = now();
-    let server = Server::start(|request: &Request| match request.number {
+    let server = Server::start(|request: &ArrivedRequest| match request.number {
         0 => vec![Step::Pause(Duration::from_mins(2))],
         _ => timed_stream(ms(1), ms(1), 2),
     });
@@ -106,7 +106,7 @@ fn stalls_are_the_largest_gaps_and_stay_in_flight() {
                 Step::Pause(Duration::from_secs(30)),
             ]
         };
-        let server = Server::start(move |request: &Request| {
+        let server = Server::start(move |request: &ArrivedRequest| {
             if request.number.is_multiple_of(2) {
                 stalling()
             } else {
@@ -140,7 +140,7 @@ fn stalls_are_the_largest_gaps_and_stay_in_flight() {
 
 #[test]
 fn a_key_in_a_header_is_hidden_even_when_quoted_without_its_scheme() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         let key = request.header("authorization").unwrap().trim_start_matches("Bearer ").to_owned();
         let body = format!("{{\"error\":{{\"message\":\"{} bad key {key}\"}}}}", "x ".repeat(95));
         vec![answer("429 Too Many Requests", "application/json", &body)]

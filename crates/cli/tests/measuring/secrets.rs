@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goodput_testkit::{
-    LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, timed_stream,
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, timed_stream,
 };
 
 use crate::support::{Session, ms, outcome_of};
@@ -106,7 +106,7 @@ fn no_way_of_quoting_a_secret_gets_into_a_message() {
     let count = ways().len();
     assert!(count >= 30);
     let asked = AtomicUsize::new(0);
-    let server = Server::start(move |request: &Request| {
+    let server = Server::start(move |request: &ArrivedRequest| {
         if !request.line.starts_with("POST") {
             return vec![answer("404 Not Found", "text/plain", "")];
         }
@@ -148,7 +148,7 @@ fn no_place_that_a_server_writes_to_leaks_a_secret() {
         vec![Step::write(STREAM_HEAD), Step::write(body), Step::write(LAST_CHUNK)]
     };
     let encoded = each(KEY, &|byte| format!("%{byte:02x}"));
-    let server = Server::start(move |request: &Request| {
+    let server = Server::start(move |request: &ArrivedRequest| {
         let json = |body: String| vec![answer("200 OK", "application/json", &body)];
         match request.line.split(' ').nth(1).unwrap_or_default() {
             "/v1/models" => json(format!(r#"{{"data":[{{"id":"{KEY}"}}]}}"#)),

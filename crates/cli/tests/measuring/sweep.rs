@@ -7,7 +7,7 @@ use crate::support::{
 };
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
-use goodput_testkit::{Request, Server, answer, timed_stream};
+use goodput_testkit::{ArrivedRequest, Server, answer, timed_stream};
 use serde_json::Value;
 
 /// Short points of short answers.
@@ -226,7 +226,7 @@ fn a_server_that_only_fails_is_no_answer() {
 fn a_sweep_and_its_points_agree() {
     let session = Session::new();
     // Quick answers, and every thirtieth request fails: nothing ever waits.
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.number % 30 == 29 {
             vec![answer("500 Oops", "text/plain", "no")]
         } else {

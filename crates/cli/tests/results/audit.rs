@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, Session, ms};
-use goodput_testkit::{Request, Server, answer, timed_stream};
+use goodput_testkit::{ArrivedRequest, Server, answer, timed_stream};
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> PathBuf {
@@ -299,7 +299,7 @@ fn a_run_of_ours_brings_its_verdict() {
 
 #[test]
 fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         let settings = r#"{"tp_size":2,"dtype":"bfloat16","version":"0.5.3","api_key":"s3cr3tkey",
             "internal_states":[],"note":"sk-test-key-123"}"#;
         match request.line.split(' ').nth(1).unwrap() {
@@ -336,7 +336,7 @@ fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
     let args = [&quick[..], &["--no-probe"]].concat();
     let (_, summary) = Session::new().measure(&url, &args);
     assert_eq!(summary["run"]["system"].get("found"), None);
-    let is_page = |request: &&Request| request.line.contains("server_info");
+    let is_page = |request: &&ArrivedRequest| request.line.contains("server_info");
     assert_eq!(server.requests().iter().filter(is_page).count(), 1);
 }
 

@@ -4,7 +4,7 @@
 use crate::support::{Session, ms, outcome_of};
 use goodput_clock::{now, pause};
 use goodput_model::{CaveatCode, Nanos};
-use goodput_testkit::{Request, Server, answer, timed_stream};
+use goodput_testkit::{ArrivedRequest, Server, answer, timed_stream};
 
 const SHORT: [&str; 8] =
     ["--rate", "60", "--num-requests", "40", "--max-tokens", "4", "--out", "out"];
@@ -96,7 +96,7 @@ fn a_run_that_was_killed_has_a_page_on_request() {
 #[test]
 fn what_a_server_says_is_only_ever_text() {
     let evil = "</script><img src=x onerror=alert(1)>\u{1b}[31m\u{202e}\"'`";
-    let server = Server::start(move |request: &Request| {
+    let server = Server::start(move |request: &ArrivedRequest| {
         if request.number.is_multiple_of(2) {
             vec![answer("500 Oops", "text/plain", evil)]
         } else {

@@ -7,7 +7,7 @@ use crate::support::mock::{MockProcess, records};
 use crate::support::{Session, at, number};
 use goodput_model::{Nanos, RequestRecord};
 use goodput_testkit::{
-    LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events, token_event,
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events, token_event,
 };
 use serde_json::Value;
 
@@ -127,14 +127,14 @@ fn users_of_a_closed_loop_play_one_session_after_another() {
 }
 
 /// Answers with a text that says which answer it is.
-fn engine(request: &Request) -> Vec<Step> {
+fn engine(request: &ArrivedRequest) -> Vec<Step> {
     let said = token_event(&format!("reply {}", request.number));
     let events = chunk(&(said + &end_events(1)));
     vec![Step::write(format!("{STREAM_HEAD}{events}{LAST_CHUNK}"))]
 }
 
 /// Role and text of each message.
-fn messages(request: &Request) -> Vec<(String, String)> {
+fn messages(request: &ArrivedRequest) -> Vec<(String, String)> {
     let body: Value = serde_json::from_str(&request.body).unwrap();
     let message = |message: &Value| {
         let text = |field: &str| message[field].as_str().unwrap().to_owned();
@@ -144,7 +144,7 @@ fn messages(request: &Request) -> Vec<(String, String)> {
 }
 
 /// Runs against the scripted engine and returns what came in, in order.
-fn asked(args: &[&str]) -> Vec<Request> {
+fn asked(args: &[&str]) -> Vec<ArrivedRequest> {
     let server = Server::start(engine);
     let flags = ["--model", "m", "--no-probe", "--isl", "30", "--osl", "4"];
     let (summary, _) = played(&server.url(), &[&flags[..], args].concat());
@@ -193,7 +193,8 @@ fn a_planned_history_is_the_same_whatever_the_server_says() {
         assert_eq!(text.split_whitespace().count() + marks, 4, "of the planned length: {text}");
         assert_eq!(now.len(), 3);
     }
-    let bodies = |requests: Vec<Request>| requests.into_iter().map(|r| r.body).collect::<Vec<_>>();
+    let bodies =
+        |requests: Vec<ArrivedRequest>| requests.into_iter().map(|r| r.body).collect::<Vec<_>>();
     assert_eq!(bodies(requests), bodies(asked(&planned)));
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::support::{Session, about_time, at, number, timed};
 use goodput_model::CaveatCode;
-use goodput_testkit::{LAST_CHUNK, Request, STREAM_HEAD, Server, Step, answer, chunk, end_events};
+use goodput_testkit::{
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events,
+};
 use serde_json::{Value, json};
 
 /// The summary of a run. On a busy machine the verdict may be void, and the counts are right.
@@ -53,16 +55,16 @@ fn tokens_of(text: &str) -> usize {
 const TEMPLATE: usize = 7;
 const MESSAGE: usize = 3;
 
-fn body(request: &Request) -> Value {
+fn body(request: &ArrivedRequest) -> Value {
     serde_json::from_str(&request.body).unwrap()
 }
 
-fn is_chat(request: &Request) -> bool {
+fn is_chat(request: &ArrivedRequest) -> bool {
     request.line == "POST /v1/chat/completions HTTP/1.1"
 }
 
 /// An answer of `max_tokens` words. There is no other path than that of chats.
-fn engine(request: &Request) -> Vec<Step> {
+fn engine(request: &ArrivedRequest) -> Vec<Step> {
     if !is_chat(request) {
         return vec![answer("404 Not Found", "application/json", "{}")];
     }

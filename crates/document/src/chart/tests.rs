@@ -14,7 +14,7 @@ fn chart(series: Vec<Vec<Dot>>) -> TextPlot {
         .zip(MARKS)
         .enumerate()
         .map(|(tone, (dots, mark))| {
-            Series::new(format!("series {mark}"), Shape::Points, tone, dots)
+            ChartSeries::new(format!("series {mark}"), Shape::Points, tone, dots)
         })
         .collect();
     let (x, y) = (Axis::linear("x"), Axis::linear("y"));

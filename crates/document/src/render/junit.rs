@@ -6,7 +6,7 @@
 
 use std::fmt::{Error, Write};
 
-use crate::document::{Case, Document, Fault, Suite};
+use crate::document::{Document, Fault, Suite, TestCase};
 use goodput_model::plain;
 
 /// The test cases of a document.
@@ -47,7 +47,7 @@ fn write_file(page: &mut String, name: &str, suites: &[Suite]) -> Result<(), Err
     writeln!(page, "</testsuites>")
 }
 
-fn totals<'a>(cases: impl Iterator<Item = &'a Case>, seconds: f64) -> String {
+fn totals<'a>(cases: impl Iterator<Item = &'a TestCase>, seconds: f64) -> String {
     let (mut tests, mut failures, mut errors) = (0, 0, 0);
     for case in cases {
         tests += 1;
@@ -74,7 +74,7 @@ fn timestamp(started: &str) -> Option<&str> {
     is_one.then_some(time)
 }
 
-fn write_case(page: &mut String, case: &Case, class: &[String]) -> Result<(), Error> {
+fn write_case(page: &mut String, case: &TestCase, class: &[String]) -> Result<(), Error> {
     let (name, text) = (xml(&case.name), xml(&case.text));
     // Dots and colons part packages from classes.
     let part = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '-' };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::frame::{CHARACTER, Frame, WIDTH};
+use super::frame::{CHARACTER, ChartFrame, WIDTH};
 use super::shape::{self, PlotArea};
 use super::{Axis, Chart, Rule, Shape};
 use crate::markup::escaped;
@@ -40,9 +40,13 @@ fn height(chart: &Chart) -> f64 {
     HEIGHT + places(chart) as f64 * ROW
 }
 
-fn drawn(chart: &Chart) -> (String, Frame<'_>) {
-    let mut frame =
-        Frame { name: chart.name, title: &chart.title, says: &chart.says, data: String::new() };
+fn drawn(chart: &Chart) -> (String, ChartFrame<'_>) {
+    let mut frame = ChartFrame {
+        name: chart.name,
+        title: &chart.title,
+        says: &chart.says,
+        data: String::new(),
+    };
     let scales = scale(chart, true).zip(scale(chart, false));
     let mut out = String::new();
     let Some((x, y)) = scales.filter(|_| !chart.is_empty()) else {

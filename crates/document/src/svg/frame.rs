@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Series, Shape, TONES, shape};
+use super::{ChartSeries, Shape, TONES, shape};
 use crate::markup::escaped;
 
 /// The picture in its own units; a page scales it to its column.
@@ -27,7 +27,7 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn from_series(series: &'a Series) -> Self {
+    pub(super) fn from_series(series: &'a ChartSeries) -> Self {
         Self { name: &series.name, shape: series.shape, tone: series.tone }
     }
 
@@ -50,7 +50,7 @@ pub fn key(key: &Key<'_>) -> String {
 }
 
 /// Texts of a picture: all of them may be foreign.
-pub(super) struct Frame<'a> {
+pub(super) struct ChartFrame<'a> {
     pub(super) name: &'a str,
     pub(super) title: &'a str,
     pub(super) says: &'a str,
@@ -58,7 +58,7 @@ pub(super) struct Frame<'a> {
     pub(super) data: String,
 }
 
-impl Frame<'_> {
+impl ChartFrame<'_> {
     /// For a page, which has title, legend and colors around it.
     pub(super) fn inline(&self, drawing: &str, height: f64) -> String {
         self.picture(drawing, height)

@@ -1,8 +1,8 @@
-//! Series as shapes inside the axes.
+//! ChartSeries as shapes inside the axes.
 
 use std::fmt::Write;
 
-use super::{Dot, Series, Shape, TONES};
+use super::{ChartSeries, Dot, Shape, TONES};
 use crate::markup::escape;
 use crate::scale::Scale;
 
@@ -32,7 +32,7 @@ impl PlotArea {
     }
 }
 
-pub(super) fn draw(out: &mut String, series: &Series, plot: &PlotArea) {
+pub(super) fn draw(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     match series.shape {
         Shape::Points => {
             join(out, series, plot, false);
@@ -48,12 +48,12 @@ pub(super) fn draw(out: &mut String, series: &Series, plot: &PlotArea) {
     }
 }
 
-fn tone(series: &Series) -> usize {
+fn tone(series: &ChartSeries) -> usize {
     series.tone % TONES
 }
 
 /// From each point to the next that can be shown.
-fn join(out: &mut String, series: &Series, plot: &PlotArea, in_steps: bool) {
+fn join(out: &mut String, series: &ChartSeries, plot: &PlotArea, in_steps: bool) {
     let mut path = String::new();
     let mut is_down = false;
     for dot in &series.dots {
@@ -79,7 +79,7 @@ fn join(out: &mut String, series: &Series, plot: &PlotArea, in_steps: bool) {
 }
 
 /// The intervals, as an area.
-fn band(out: &mut String, series: &Series, plot: &PlotArea) {
+fn band(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     let ends = |dot: &Dot| Some((plot.across(dot.x)?, plot.down(dot.low?)?, plot.down(dot.high?)?));
     let known: Vec<(f64, f64, f64)> = series.dots.iter().filter_map(ends).collect();
     if known.len() < 2 {
@@ -95,7 +95,7 @@ fn band(out: &mut String, series: &Series, plot: &PlotArea) {
     let _ = write!(out, "<path class=\"t{} band\" d=\"{path}Z\"/>", tone(series));
 }
 
-fn marks(out: &mut String, series: &Series, plot: &PlotArea) {
+fn marks(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     for dot in &series.dots {
         let Some((x, y)) = plot.place(dot) else { continue };
         out.push_str("<g class=\"dot\"><title>");
@@ -136,7 +136,7 @@ pub(super) fn mark(shape: Shape, tone: usize, x: f64, y: f64) -> String {
     format!("<path class=\"t{tone} mark\" d=\"{path}\"/>")
 }
 
-fn bars(out: &mut String, series: &Series, plot: &PlotArea) {
+fn bars(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     let zero = plot.down(0.0).unwrap_or(plot.bottom);
     for (index, dot) in series.dots.iter().enumerate() {
         let Some((x, y)) = plot.place(dot).filter(|_| dot.y > 0.0) else { continue };

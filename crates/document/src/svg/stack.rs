@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::TONES;
 use super::draw::across;
-use super::frame::{CHARACTER, Frame, Key, WIDTH};
+use super::frame::{CHARACTER, ChartFrame, Key, WIDTH};
 use super::shape::PlotArea;
 use crate::markup::escaped;
 use crate::scale::Scale;
@@ -68,8 +68,8 @@ pub fn standalone_stack(stack: &Stack) -> String {
     frame(stack).standalone(&stack.keys(), &drawing(stack), stack.height())
 }
 
-fn frame(stack: &Stack) -> Frame<'_> {
-    Frame { name: stack.name, title: &stack.title, says: &stack.says, data: String::new() }
+fn frame(stack: &Stack) -> ChartFrame<'_> {
+    ChartFrame { name: stack.name, title: &stack.title, says: &stack.says, data: String::new() }
 }
 
 fn drawing(stack: &Stack) -> String {

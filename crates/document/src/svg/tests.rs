@@ -5,7 +5,7 @@ use super::*;
 fn chart() -> Chart {
     let dots = [(1.0, 10.0), (2.0, 20.0), (4.0, 80.0)];
     let dots = dots.map(|(x, y)| Dot { low: Some(y * 0.9), high: Some(y * 1.1), ..Dot::new(x, y) });
-    let series = |name: &str, shape, tone| Series::new(name, shape, tone, dots.to_vec());
+    let series = |name: &str, shape, tone| ChartSeries::new(name, shape, tone, dots.to_vec());
     Chart {
         name: "latency",
         title: "TTFT <over> load".to_owned(),

@@ -4,9 +4,9 @@ use goodput_model::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, SourceTool,
 };
 
-use super::fields::{FieldError, Fields, conflict};
+use super::fields::{FieldError, ImportFields, conflict};
 
-pub(super) fn read(fields: &Fields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
     let mut run = Reported::new(tool);
     run.version = fields.text("aiperf_version")?;
     run.started = fields.text("start_time")?;
@@ -103,7 +103,7 @@ fn seconds(instant: &str) -> Option<f64> {
 }
 
 /// Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
-fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+fn time(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     let start = run.started.as_deref().and_then(seconds);
     let end = fields.text("end_time")?.as_deref().and_then(seconds);
     let phase = start.zip(end).map(|(start, end)| end - start);
@@ -127,7 +127,7 @@ fn time(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
 /// A mean that is not the sum over the count.
 pub(super) fn mean_of_sum(
     metric: &str,
-    fields: &Fields<'_>,
+    fields: &ImportFields<'_>,
     mean: &str,
     sum: &str,
 ) -> Result<Option<String>, FieldError> {
@@ -137,22 +137,22 @@ pub(super) fn mean_of_sum(
     Ok(conflict(&name, fields.finite(mean)?, "sum over count is", again))
 }
 
-fn average(fields: &Fields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
+fn average(fields: &ImportFields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
     fields.object(name)?.finite("avg")
 }
 
-fn total(fields: &Fields<'_>, name: &str) -> Result<Option<u64>, FieldError> {
+fn total(fields: &ImportFields<'_>, name: &str) -> Result<Option<u64>, FieldError> {
     fields.object(name)?.count("avg")
 }
 
-fn lengths(fields: &Fields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
+fn lengths(fields: &ImportFields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
     let length = fields.object(name)?;
     let range = length.finite("min")?.zip(length.finite("max")?);
     Ok(range.map(|(min, max)| LengthRange { min, max }))
 }
 
 /// How many milliseconds the unit of a metric has.
-fn milliseconds(fields: &Fields<'_>) -> f64 {
+fn milliseconds(fields: &ImportFields<'_>) -> f64 {
     match fields.scalar("unit").as_deref() {
         Some("s" | "sec" | "seconds") => 1e3,
         Some("us" | "µs" | "microseconds") => 1e-3,
@@ -161,7 +161,7 @@ fn milliseconds(fields: &Fields<'_>) -> f64 {
     }
 }
 
-fn metric(fields: &Fields<'_>) -> Result<ReportedMetric, FieldError> {
+fn metric(fields: &ImportFields<'_>) -> Result<ReportedMetric, FieldError> {
     let mut percentiles = Vec::new();
     let unit = milliseconds(fields);
     let stated = |name: &str| Ok(fields.finite(name)?.map(|value| value * unit));
@@ -186,7 +186,7 @@ fn metric(fields: &Fields<'_>) -> Result<ReportedMetric, FieldError> {
 }
 
 /// The settings, whose form has changed with the versions.
-fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+fn config(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     let endpoint = config.maybe_object("endpoint");
     run.streaming = endpoint.flag("streaming")?.or(config.flag("streaming")?);
     run.backend = endpoint.scalar("type").or_else(|| config.scalar("endpoint_type"));
@@ -224,19 +224,19 @@ fn config(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
 }
 
 /// Bounds on latency as the older versions wrote them.
-fn objectives(config: &Fields<'_>) -> Vec<String> {
+fn objectives(config: &ImportFields<'_>) -> Vec<String> {
     let goodput = config.maybe_object("goodput");
     let of_input = config.maybe_object("input").maybe_object("goodput");
-    let of = |fields: &Fields<'_>| -> Vec<String> {
+    let of = |fields: &ImportFields<'_>| -> Vec<String> {
         let term = |name| format!("{name}:{}", fields.scalar(name).unwrap_or_default());
         fields.names().map(term).collect()
     };
     [of(&goodput), of(&of_input)].concat()
 }
 
-fn model(config: &Fields<'_>) -> Option<String> {
+fn model(config: &ImportFields<'_>) -> Option<String> {
     let items = config.maybe_object("models").objects("items").unwrap_or_default();
-    let listed = |fields: &Fields<'_>, name: &str| {
+    let listed = |fields: &ImportFields<'_>, name: &str| {
         let list = fields.value::<Vec<String>>(name, "a list of texts").ok().flatten();
         list.and_then(|list| list.into_iter().next()).or_else(|| fields.scalar(name))
     };
@@ -248,7 +248,7 @@ fn model(config: &Fields<'_>) -> Option<String> {
 }
 
 /// Before phases: AIPerf's `loadgen`, GenAI-Perf's `perf_analyzer`, or settings at the top.
-fn older_load(config: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+fn older_load(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     let loadgen = config.maybe_object("loadgen");
     let analyzer = config.maybe_object("perf_analyzer");
     let stimulus = analyzer.maybe_object("stimulus");
@@ -283,7 +283,7 @@ fn load(rate: Option<f64>, concurrency: Option<u64>, kind: Option<String>) -> Re
 }
 
 /// The accelerators, where they were watched.
-fn telemetry(fields: &Fields<'_>, run: &mut Reported) {
+fn telemetry(fields: &ImportFields<'_>, run: &mut Reported) {
     let endpoints = fields.maybe_object("telemetry_data").maybe_object("endpoints");
     let mut names = Vec::new();
     for endpoint in endpoints.names() {

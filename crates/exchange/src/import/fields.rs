@@ -20,14 +20,14 @@ pub struct FieldError {
 
 /// The fields of an object.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'a> {
+pub(super) struct ImportFields<'a> {
     path: String,
     values: BTreeMap<String, &'a RawValue>,
     /// Figures that were asked for and are infinite, of the whole file.
     infinite: Rc<RefCell<BTreeSet<String>>>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ImportFields<'a> {
     /// The object that `raw` holds; `path` is where it stands.
     pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {

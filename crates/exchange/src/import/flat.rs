@@ -5,13 +5,13 @@ use goodput_model::{
     LengthRange, Reported, ReportedLoad, ReportedMetric, ReportedMode, ReportedRequest,
 };
 
-use super::fields::{FieldError, Fields};
-use super::repair::Listed;
+use super::fields::{FieldError, ImportFields};
+use super::repair::ListedNumber;
 
 const MS: f64 = 1e3;
 
 /// A distribution by the tool's name for it.
-pub(super) fn metric(fields: &Fields<'_>, name: &str) -> Result<ReportedMetric, FieldError> {
+pub(super) fn metric(fields: &ImportFields<'_>, name: &str) -> Result<ReportedMetric, FieldError> {
     let stated = |statistic: &str| fields.finite(&format!("{statistic}_{name}_ms"));
     let mut percentiles = Vec::new();
     for field in fields.names() {
@@ -39,7 +39,7 @@ pub(super) fn metric(fields: &Fields<'_>, name: &str) -> Result<ReportedMetric, 
 }
 
 /// The figures that both have.
-pub(super) fn totals(fields: &Fields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+pub(super) fn totals(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     run.backend = fields.text("backend")?;
     run.duration_s = fields.finite("duration")?;
     run.ok = fields.count("completed")?;
@@ -52,7 +52,7 @@ pub(super) fn totals(fields: &Fields<'_>, run: &mut Reported) -> Result<(), Fiel
 }
 
 /// The load by rate, cap and shape of the gaps.
-pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
+pub(super) fn load(fields: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
     let is_trace = fields.scalar("request_rate").as_deref() == Some("trace");
     let rate = if is_trace { None } else { fields.number("request_rate")? };
     let concurrency = fields.count("max_concurrency")?;
@@ -88,14 +88,15 @@ pub(super) fn load(fields: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
 
 /// Every request, where the lists are there.
 pub(super) fn details(
-    fields: &Fields<'_>,
+    fields: &ImportFields<'_>,
     conflicts: &mut Vec<String>,
 ) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
-    let numbers = |name| fields.value::<Vec<Listed>>(name, "a list of numbers");
+    let numbers = |name| fields.value::<Vec<ListedNumber>>(name, "a list of numbers");
     let lengths = |name| fields.value::<Vec<Option<u64>>>(name, "a list of whole numbers");
     let (ttfts, latencies) = (numbers("ttfts")?, numbers("latencies")?);
     let starts = numbers("start_times")?;
-    let gaps = fields.value::<Vec<Option<Vec<Listed>>>>("itls", "a list of lists of numbers")?;
+    let gaps =
+        fields.value::<Vec<Option<Vec<ListedNumber>>>>("itls", "a list of lists of numbers")?;
     let (inputs, outputs) = (lengths("input_lens")?, lengths("output_lens")?);
     let errors = fields.value::<Vec<Option<String>>>("errors", "a list of texts")?;
     let Some(n) = ttfts.as_ref().map(Vec::len) else { return Ok(None) };
@@ -114,10 +115,10 @@ pub(super) fn details(
         }),
     );
     let request = |index| {
-        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index).map(|gaps: Vec<Listed>| {
+        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index).map(|gaps: Vec<ListedNumber>| {
             gaps.into_iter().filter_map(|gap| gap.0).map(|s| s * MS).collect()
         });
-        let number = |list: &Option<Vec<Listed>>| list.as_ref()?.get(index)?.0;
+        let number = |list: &Option<Vec<ListedNumber>>| list.as_ref()?.get(index)?.0;
         let ttft_ms = number(&ttfts).map(|s| s * MS);
         let output_tokens = at(outputs.as_ref(), index);
         let error: Option<String> = at(errors.as_ref(), index);

@@ -6,13 +6,13 @@ use goodput_model::{
 };
 
 use super::aiperf::mean_of_sum;
-use super::fields::{FieldError, Fields, conflict};
+use super::fields::{FieldError, ImportFields, conflict};
 
 const MS: f64 = 1e3;
 /// From here on a cap bounds nothing: it is the tool's own limit.
 const NO_CAP: u64 = 10_240;
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Reported>, FieldError> {
+pub(super) fn read(fields: &ImportFields<'_>) -> Result<Vec<Reported>, FieldError> {
     let version = fields.maybe_object("metadata").scalar("guidellm_version");
     let benchmarks = fields.objects("benchmarks")?;
     let spec = fields.maybe_object("config").maybe_object("spec");
@@ -26,7 +26,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Reported>, FieldError> {
     each.collect()
 }
 
-fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
+fn one(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> {
     let mut run = Reported::new(SourceTool::Guidellm);
     let config = benchmark.maybe_object("config");
     let args = benchmark.maybe_object("args");
@@ -94,8 +94,8 @@ fn one(benchmark: &Fields<'_>) -> Result<Reported, FieldError> {
 
 /// Duration and requests of a run of which nothing was left out.
 fn twice(
-    benchmark: &Fields<'_>,
-    totals: &Fields<'_>,
+    benchmark: &ImportFields<'_>,
+    totals: &ImportFields<'_>,
     run: &mut Reported,
 ) -> Result<(), FieldError> {
     // Instants are numbers or texts.
@@ -120,11 +120,11 @@ fn twice(
 }
 
 /// The part of a distribution that covers completed requests.
-fn good<'a>(metrics: &Fields<'a>, name: &str) -> Result<Fields<'a>, FieldError> {
+fn good<'a>(metrics: &ImportFields<'a>, name: &str) -> Result<ImportFields<'a>, FieldError> {
     metrics.object(name)?.object("successful")
 }
 
-fn load(strategy: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
+fn load(strategy: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     let cap = strategy.count("max_concurrency")?.filter(|cap| *cap < NO_CAP);
     let rate_rps = strategy.number("rate")?.filter(|rate| rate.is_finite());
@@ -143,7 +143,7 @@ fn load(strategy: &Fields<'_>) -> Result<ReportedLoad, FieldError> {
     Ok(ReportedLoad { mode, rate_rps, arrivals, concurrency, ..ReportedLoad::default() })
 }
 
-fn label(load: &ReportedLoad, strategy: &Fields<'_>) -> String {
+fn label(load: &ReportedLoad, strategy: &ImportFields<'_>) -> String {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     match (load.rate_rps, load.concurrency) {
         (Some(rate), _) => format!("{kind} {rate}/s"),
@@ -152,7 +152,7 @@ fn label(load: &ReportedLoad, strategy: &Fields<'_>) -> String {
     }
 }
 
-fn metric(fields: &Fields<'_>, unit: f64) -> Result<ReportedMetric, FieldError> {
+fn metric(fields: &ImportFields<'_>, unit: f64) -> Result<ReportedMetric, FieldError> {
     let stated = |name: &str| Ok(fields.finite(name)?.map(|value| value * unit));
     let named = fields.maybe_object("percentiles");
     let mut percentiles = Vec::new();
@@ -180,12 +180,12 @@ fn metric(fields: &Fields<'_>, unit: f64) -> Result<ReportedMetric, FieldError> 
     })
 }
 
-fn range(fields: &Fields<'_>) -> Result<Option<LengthRange>, FieldError> {
+fn range(fields: &ImportFields<'_>) -> Result<Option<LengthRange>, FieldError> {
     let range = fields.finite("min")?.zip(fields.finite("max")?);
     Ok(range.map(|(min, max)| LengthRange { min, max }))
 }
 
-fn goodput(config: &Fields<'_>, metrics: &Fields<'_>) -> Option<ReportedGoodput> {
+fn goodput(config: &ImportFields<'_>, metrics: &ImportFields<'_>) -> Option<ReportedGoodput> {
     if !config.has("slo") {
         return None;
     }
@@ -201,7 +201,7 @@ fn goodput(config: &Fields<'_>, metrics: &Fields<'_>) -> Option<ReportedGoodput>
 
 /// Every request, where the file holds them all.
 fn details(
-    benchmark: &Fields<'_>,
+    benchmark: &ImportFields<'_>,
     conflicts: &mut Vec<String>,
 ) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
     let requests = benchmark.maybe_object("requests");

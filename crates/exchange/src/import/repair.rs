@@ -44,9 +44,9 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
 
 /// A number in a list; none where it is missing or not finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Listed(pub(super) Option<f64>);
+pub(super) struct ListedNumber(pub(super) Option<f64>);
 
-impl<'de> Deserialize<'de> for Listed {
+impl<'de> Deserialize<'de> for ListedNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ListedVisitor)
     }
@@ -55,31 +55,31 @@ impl<'de> Deserialize<'de> for Listed {
 struct ListedVisitor;
 
 impl Visitor<'_> for ListedVisitor {
-    type Value = Listed;
+    type Value = ListedNumber;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number")
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Listed, E> {
-        Ok(Listed(Some(value)))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<ListedNumber, E> {
+        Ok(ListedNumber(Some(value)))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Listed, E> {
-        Ok(Listed(Some(value as f64)))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<ListedNumber, E> {
+        Ok(ListedNumber(Some(value as f64)))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Listed, E> {
-        Ok(Listed(Some(value as f64)))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<ListedNumber, E> {
+        Ok(ListedNumber(Some(value as f64)))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Listed, E> {
-        Ok(Listed(None))
+    fn visit_unit<E: Error>(self) -> Result<ListedNumber, E> {
+        Ok(ListedNumber(None))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Listed, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<ListedNumber, E> {
         // What stands for `Infinity`.
-        if value == "inf" { Ok(Listed(None)) } else { Err(E::custom("not a number")) }
+        if value == "inf" { Ok(ListedNumber(None)) } else { Err(E::custom("not a number")) }
     }
 }
 
@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn lists_may_hold_what_is_not_finite() {
         let (text, _) = repair(b"[1, -2, 0.5, null, NaN, Infinity]");
-        let list: Vec<Listed> = serde_json::from_slice(&text).unwrap();
+        let list: Vec<ListedNumber> = serde_json::from_slice(&text).unwrap();
         let values: Vec<_> = list.into_iter().map(|listed| listed.0).collect();
         assert_eq!(values, [Some(1.0), Some(-2.0), Some(0.5), None, None, None]);
-        assert!(serde_json::from_str::<Vec<Listed>>("[\"x\"]").is_err());
+        assert!(serde_json::from_str::<Vec<ListedNumber>>("[\"x\"]").is_err());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use goodput_model::ReportedSetup;
 
-use super::fields::Fields;
+use super::fields::ImportFields;
 
-/// Fields by what they mean. Users name them as they like, so common names are tried in turn.
+/// ImportFields by what they mean. Users name them as they like, so common names are tried in turn.
 const HARDWARE: [&str; 8] =
     ["gpu", "gpu_type", "gpu_name", "hardware", "hw", "accelerator", "device_name", "gpu_model"];
 const GPUS: [&str; 8] = [
@@ -37,7 +37,7 @@ const PREFIX_CACHING: [&str; 3] = ["prefix_caching", "enable_prefix_caching", "p
 const UTILISATION: [&str; 3] = ["gpu_utilization", "kv_cache_usage", "gpu_util"];
 
 /// The facts that `fields` states.
-pub(super) fn setup(fields: &Fields<'_>) -> ReportedSetup {
+pub(super) fn setup(fields: &ImportFields<'_>) -> ReportedSetup {
     let first = |names: &[&str]| {
         let found = names.iter().find_map(|name| fields.scalar(name));
         found.filter(|text| !matches!(text.as_str(), "" | "null" | "none" | "None" | "auto"))

@@ -2,10 +2,10 @@
 
 use goodput_model::{LengthRange, Reported, SourceTool};
 
-use super::fields::{FieldError, Fields, conflict};
+use super::fields::{FieldError, ImportFields, conflict};
 use super::{flat, setup};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
+pub(super) fn read(fields: &ImportFields<'_>) -> Result<Reported, FieldError> {
     let mut run = Reported::new(SourceTool::Sglang);
     flat::totals(fields, &mut run)?;
     run.label = fields.text("tag")?.unwrap_or_default();
@@ -64,7 +64,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Reported, FieldError> {
 }
 
 /// The range that was drawn from: `range_ratio` is the lower end as a share of the upper one.
-fn asked_lengths(fields: &Fields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
+fn asked_lengths(fields: &ImportFields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
     if fields.scalar("dataset_name").is_none_or(|name| !name.starts_with("random")) {
         return Ok(None);
     }

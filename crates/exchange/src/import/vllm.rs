@@ -2,10 +2,10 @@
 
 use goodput_model::{Reported, ReportedGoodput, SourceTool};
 
-use super::fields::{FieldError, Fields};
+use super::fields::{FieldError, ImportFields};
 use super::{flat, setup};
 
-pub(super) fn read(fields: &Fields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
     let mut run = Reported::new(tool);
     flat::totals(fields, &mut run)?;
     run.label = fields.text("label")?.unwrap_or_default();

@@ -8,7 +8,7 @@ use goodput_model::{
 use serde_json::Value;
 
 use super::{plan, records, summary};
-use crate::{Run, aiperf, parse_results, sglang, vllm};
+use crate::{ConvertedRun, aiperf, parse_results, sglang, vllm};
 
 fn close(found: &Value, expected: f64) {
     let found = found.as_f64().unwrap();
@@ -17,7 +17,7 @@ fn close(found: &Value, expected: f64) {
 
 fn written(plan: &Plan, tool: SourceTool, detailed: bool) -> Vec<u8> {
     let summary = summary(plan);
-    let run = Run { plan, summary: &summary };
+    let run = ConvertedRun { plan, summary: &summary };
     let all = || records().into_iter();
     let mut out = Vec::new();
     match tool {
@@ -200,7 +200,7 @@ fn a_void_run_says_so_in_every_shape() {
         caveat(Severity::Void, "goodput sent late"),
         caveat(Severity::Void, "and more"),
     ];
-    let run = Run { plan: &plan, summary: &summary };
+    let run = ConvertedRun { plan: &plan, summary: &summary };
     let all = || records().into_iter();
     let damaged = "the log is damaged: the file holds only the logged requests before the damage";
     let expected = ["the run is void: goodput sent late", damaged];

@@ -14,10 +14,10 @@ use parquet::record::{Field as Read, Row};
 
 use super::{plan, records, summary};
 use crate::numbers::{Gaps, Ranked, Values};
-use crate::table::{Cell, Column, Kind};
+use crate::table::{ColumnType, RowCell, RowColumn};
 use crate::{
-    Field, RequestRow, Run, chunks, chunks_parquet, csv, requests, requests_csv, requests_parquet,
-    rows, server, server_parquet,
+    ConvertedRun, Field, RequestRow, chunks, chunks_parquet, csv, requests, requests_csv,
+    requests_parquet, rows, server, server_parquet,
 };
 
 fn all_rows() -> Vec<RequestRow> {
@@ -89,7 +89,7 @@ fn a_spreadsheet_sees_no_formula() {
 #[test]
 fn parquet_holds_the_same_with_types() {
     let (plan, summary) = (plan(), summary(&plan()));
-    let run = Run { plan: &plan, summary: &summary };
+    let run = ConvertedRun { plan: &plan, summary: &summary };
     let mut out = Vec::new();
     requests_parquet(&mut out, &run, all_rows().into_iter()).unwrap();
     let reader = reader(out);
@@ -103,7 +103,7 @@ fn parquet_holds_the_same_with_types() {
         let is_text = schema.column(place).logical_type_ref() == Some(&LogicalType::String);
         assert_eq!(
             (schema.column(place).name(), is_text),
-            (column.name, column.kind == Kind::Text)
+            (column.name, column.kind == ColumnType::Text)
         );
     }
     let rows = named(&reader);
@@ -120,8 +120,12 @@ fn parquet_holds_the_same_with_types() {
 fn every_chunk_has_its_row() {
     let (plan, summary) = (plan(), summary(&plan()));
     let mut out = Vec::new();
-    chunks_parquet(&mut out, &Run { plan: &plan, summary: &summary }, records().into_iter())
-        .unwrap();
+    chunks_parquet(
+        &mut out,
+        &ConvertedRun { plan: &plan, summary: &summary },
+        records().into_iter(),
+    )
+    .unwrap();
     let rows = named(&reader(out));
     let seen: Vec<_> =
         rows.iter().map(|row| (&row["request"], &row["chunk"], &row["at_ms"])).collect();
@@ -157,7 +161,7 @@ fn the_servers_figures_stand_one_below_the_other() {
         ..HealthSample::default()
     };
     let mut out = Vec::new();
-    let run = Run { plan: &plan, summary: &summary };
+    let run = ConvertedRun { plan: &plan, summary: &summary };
     server_parquet(&mut out, &run, std::iter::once(sample)).unwrap();
     let rows = named(&reader(out));
     let text = |field: &Read| match field {
@@ -186,8 +190,12 @@ fn the_servers_figures_stand_one_below_the_other() {
 
 #[test]
 fn memory_holds_one_row_group() {
-    let columns =
-        [Column { name: "n", kind: Kind::Whole, about: "", get: |n: &u64| Cell::Whole(*n) }];
+    let columns = [RowColumn {
+        name: "n",
+        kind: ColumnType::Whole,
+        about: "",
+        get: |n: &u64| RowCell::Whole(*n),
+    }];
     for (n, expected) in [(0u64, vec![0i64]), (100_000, vec![100_000]), (100_001, vec![100_000, 1])]
     {
         let mut out = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_exchange::{Run, aiperf, parse_results, sglang, vllm};
+use goodput_exchange::{ConvertedRun, aiperf, parse_results, sglang, vllm};
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
     Api, ArrivalProcess, ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Measure,
@@ -270,7 +270,7 @@ fn written_by(shape: Shape, plan: &Plan, records: &[RequestRecord], scene: &Scen
     let some = if shape == Shape::Ours { records.len() } else { 1 };
     let few = || records[..some].iter().cloned();
     let summary = analyse(plan, facts, few, &[], std::iter::empty());
-    let run = Run { plan, summary: &summary };
+    let run = ConvertedRun { plan, summary: &summary };
     let all = || records.iter().cloned();
     let mut out = Vec::new();
     match shape {

@@ -112,7 +112,7 @@ impl RayJob {
 
     /// Starts the driver: here, read from stdin, so that there is no file to forget; or by the
     /// cluster, which takes a folder.
-    fn start(&self, driver: &str) -> Result<Running, LaunchError> {
+    fn start(&self, driver: &str) -> Result<RayDriver, LaunchError> {
         let (mut command, job) = match &self.job {
             None => (Command::new(&self.python), None),
             Some(address) => {
@@ -123,7 +123,7 @@ impl RayJob {
                 let mut command = RAY.command(&["job", "submit", "--address", address]);
                 command.args(["--submission-id", &id, "--runtime-env-json", PATIENCE]);
                 command.arg("--working-dir").arg(&folder.0).args(["--", "python3", "driver.py"]);
-                (command, Some(Job { address: address.clone(), id, _folder: folder }))
+                (command, Some(SubmittedJob { address: address.clone(), id, _folder: folder }))
             }
         };
         command.process_group(0).stdin(Stdio::piped());
@@ -136,27 +136,27 @@ impl RayJob {
             // One that does not read says why by its status.
             let _ = stdin.write_all(driver.as_bytes());
         }
-        Ok(Running { child, job })
+        Ok(RayDriver { child, job })
     }
 }
 
 /// The driver's process, or the one that follows the job which has it.
-struct Running {
+struct RayDriver {
     child: Child,
-    job: Option<Job>,
+    job: Option<SubmittedJob>,
 }
 
 /// A job of the cluster, and the folder it is read from.
-struct Job {
+struct SubmittedJob {
     address: String,
     id: String,
-    _folder: Folder,
+    _folder: JobFolder,
 }
 
-impl Running {
+impl RayDriver {
     /// Tells the ranks to stop; whether they are told. A job may not be there yet.
     fn stop(&self, follower: &Follower<'_>) -> bool {
-        let Some(Job { address, id, .. }) = &self.job else {
+        let Some(SubmittedJob { address, id, .. }) = &self.job else {
             // The ranks hear it as if it were theirs: once to stop, twice to stop at once.
             signal(&self.child, Signal::INT);
             return true;
@@ -172,20 +172,20 @@ impl Running {
 }
 
 /// A folder that goes when it is no longer needed.
-struct Folder(PathBuf);
+struct JobFolder(PathBuf);
 
-impl Drop for Folder {
+impl Drop for JobFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// A folder of our own with the driver in it.
-fn folder(driver: &str) -> io::Result<Folder> {
+fn folder(driver: &str) -> io::Result<JobFolder> {
     let path = std::env::temp_dir().join(format!("goodput-ray-{}", std::process::id()));
     // An existing one belongs to another job.
     DirBuilder::new().mode(0o700).create(&path)?;
-    let folder = Folder(path);
+    let folder = JobFolder(path);
     std::fs::write(folder.0.join("driver.py"), driver)?;
     Ok(folder)
 }

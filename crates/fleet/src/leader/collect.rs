@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use goodput_clock::now;
 use goodput_model::Nanos;
 
-use super::state::State;
-use super::store::Item;
-use super::{LOOK_UP, Leader, Phase};
+use super::state::FleetState;
+use super::store::StoreItem;
+use super::{LOOK_UP, Leader, MemberPhase};
 use crate::message::{ToMember, UPLOADED, WENT_ON, short};
 
 /// Members whose files are taken at once; the others wait, so that folders become whole one after
@@ -75,12 +75,12 @@ fn flaw(files: &Files, most: u64) -> Option<String> {
     (bytes > most).then(|| format!("{bytes} bytes of files exceed the limit of {most}"))
 }
 
-impl State {
+impl FleetState {
     /// A member offers files.
     pub(super) fn offered(&mut self, rank: u32, number: u64, files: Files, most: u64) {
         let is_present = self.number() == Some(number);
         let Some(peer) = self.peers.get_mut(&rank) else { return };
-        let took_part = matches!(peer.phase, Phase::Running | Phase::Done);
+        let took_part = matches!(peer.phase, MemberPhase::Running | MemberPhase::Done);
         let flaw = match flaw(&files, most) {
             _ if !is_present => Some(WENT_ON.to_owned()),
             _ if !took_part => Some("it does not take part in this order".to_owned()),
@@ -105,7 +105,7 @@ impl State {
     /// A member has written its files where they belong.
     pub(super) fn kept(&mut self, rank: u32) {
         if let Some(peer) = self.peers.get_mut(&rank)
-            && matches!(peer.phase, Phase::Running | Phase::Done)
+            && matches!(peer.phase, MemberPhase::Running | MemberPhase::Done)
         {
             peer.upload = Upload::InPlace;
         }
@@ -141,7 +141,7 @@ impl State {
         match std::mem::take(&mut peer.upload) {
             Upload::Granted(files, into) => {
                 peer.upload = Upload::Taking;
-                Ok(Taking::First(Item::Begin { connection, rank, into, files }))
+                Ok(Taking::First(StoreItem::Begin { connection, rank, into, files }))
             }
             Upload::Taking => {
                 peer.upload = Upload::Taking;
@@ -210,8 +210,8 @@ impl State {
                         collecting.results.insert(*rank, Ok(into.clone()));
                         continue;
                     }
-                    (Phase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
-                    (Phase::Running | Phase::Done, _) if peer.is_there() => continue,
+                    (MemberPhase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
+                    (MemberPhase::Running | MemberPhase::Done, _) if peer.is_there() => continue,
                     _ => peer.lost.as_ref().map_or_else(
                         || "it did not take part".to_owned(),
                         |why| format!("the connection was lost: {why}"),
@@ -246,7 +246,7 @@ impl State {
 #[derive(Debug)]
 pub(super) enum Taking {
     /// It is the first; this goes before it.
-    First(Item),
+    First(StoreItem),
     /// Write it.
     More,
     /// Leave it.

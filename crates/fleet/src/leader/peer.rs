@@ -7,9 +7,9 @@ use tokio::sync::{Notify, mpsc};
 
 use super::collect::Upload;
 use super::state::{Said, message};
-use super::{MemberState, Phase};
+use super::{MemberPhase, MemberState};
 use crate::Totals;
-use crate::burst::{Burst, Measured, there};
+use crate::burst::{Burst, MeasuredOffset, there};
 use crate::message::ToMember;
 
 /// A member.
@@ -20,12 +20,12 @@ pub(super) struct Peer {
     /// None once it is gone.
     out: Option<mpsc::Sender<Said>>,
     cut: Arc<Notify>,
-    pub(super) phase: Phase,
+    pub(super) phase: MemberPhase,
     /// It was told to begin this order.
     has_begun: bool,
     /// Why it was lost first since this order was placed.
     pub(super) lost: Option<String>,
-    clock: Option<Measured>,
+    clock: Option<MeasuredOffset>,
     burst: Option<Burst>,
     heard: Nanos,
     /// It is we who do not read: its silence proves nothing.
@@ -42,7 +42,7 @@ impl Peer {
             host,
             out: Some(out),
             cut: Arc::default(),
-            phase: Phase::Joined,
+            phase: MemberPhase::Joined,
             has_begun: false,
             lost: None,
             clock: None,
@@ -78,13 +78,13 @@ impl Peer {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.is_there() && self.phase == Phase::Ready
+        self.is_there() && self.phase == MemberPhase::Ready
     }
 
     /// Whether it may yet be ready: it prepares, or its clock is not known.
     pub(super) fn is_to_come(&self) -> bool {
         let lacks_clock = self.is_ready() && self.clock.is_none();
-        self.is_there() && self.phase == Phase::Preparing || lacks_clock
+        self.is_there() && self.phase == MemberPhase::Preparing || lacks_clock
     }
 
     /// What ends its task at once.
@@ -113,8 +113,9 @@ impl Peer {
         self.out = None;
         self.burst = None;
         self.lost.get_or_insert_with(|| why.to_owned());
-        if !matches!(self.phase, Phase::Done | Phase::Refused(_) | Phase::Lost(_)) {
-            self.phase = Phase::Lost(why.to_owned());
+        if !matches!(self.phase, MemberPhase::Done | MemberPhase::Refused(_) | MemberPhase::Lost(_))
+        {
+            self.phase = MemberPhase::Lost(why.to_owned());
         }
         self.cut.notify_one();
     }
@@ -128,7 +129,7 @@ impl Peer {
     }
 
     pub(super) fn prepare(&mut self, order: &Said) {
-        self.phase = Phase::Preparing;
+        self.phase = MemberPhase::Preparing;
         self.put(order);
     }
 
@@ -139,20 +140,20 @@ impl Peer {
         self.has_begun = false;
         if self.is_there() {
             self.lost = None;
-        } else if !matches!(self.phase, Phase::Lost(_)) {
+        } else if !matches!(self.phase, MemberPhase::Lost(_)) {
             // It was done with the order before, and has no part in this one.
-            self.phase = Phase::Lost("it left after an earlier order".to_owned());
+            self.phase = MemberPhase::Lost("it left after an earlier order".to_owned());
         }
     }
 
     /// It cannot go on: with the order, or, when that is done, with handing over its files.
     pub(super) fn cannot(&mut self, why: String) {
         match self.phase {
-            Phase::Preparing | Phase::Ready | Phase::Running => {
+            MemberPhase::Preparing | MemberPhase::Ready | MemberPhase::Running => {
                 self.upload.forget();
-                self.phase = Phase::Refused(why);
+                self.phase = MemberPhase::Refused(why);
             }
-            Phase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
+            MemberPhase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
                 self.upload = Upload::Refused(why);
             }
             _ => {}
@@ -172,10 +173,10 @@ impl Peer {
 
     /// Says when to begin, if it is ready and its clock known.
     pub(super) fn go(&mut self, number: u64, at: Nanos) -> bool {
-        let Some(Measured { clock, .. }) = self.clock.filter(|_| self.is_ready()) else {
+        let Some(MeasuredOffset { clock, .. }) = self.clock.filter(|_| self.is_ready()) else {
             return false;
         };
-        self.phase = Phase::Running;
+        self.phase = MemberPhase::Running;
         self.has_begun = true;
         self.tell(&ToMember::Go { number, at: there(at, clock), clock });
         self.is_there()
@@ -211,7 +212,7 @@ impl Peer {
             return;
         }
         let Some(clock) = burst.best() else { return };
-        let measured = Measured { clock, at: ours.0 };
+        let measured = MeasuredOffset { clock, at: ours.0 };
         if !burst.is_over() {
             // The first is better than nothing.
             self.clock = self.clock.or(Some(measured));

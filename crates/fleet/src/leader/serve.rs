@@ -15,11 +15,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsStream;
 
 use super::collect::{Taking, reason};
-use super::state::{Admitted, Said, Shared};
-use super::store::{self, Item};
-use super::{Leader, LeaderSettings, Phase};
-use crate::channel::{self, Channel, Failed};
-use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
+use super::state::{Admitted, LeaderShared, Said};
+use super::store::{self, StoreItem};
+use super::{Leader, LeaderSettings, MemberPhase};
+use crate::channel::{self, Channel, ChannelFailure};
+use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember, short};
 use crate::{FleetError, Refusal, Token};
 
@@ -54,7 +54,7 @@ pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Lea
         listen(address).map_err(|error| FleetError::Listen(address, error))?
     };
     let address = listener.local_addr()?;
-    let shared = Arc::new(Shared::new(settings, channel::server()?));
+    let shared = Arc::new(LeaderShared::new(settings, channel::server()?));
     let (store, items) = mpsc::channel(store::WAITING);
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -79,16 +79,16 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 /// budget, the others do not lack.
 fn serve(
     runtime: &Runtime,
-    shared: &Arc<Shared>,
+    shared: &Arc<LeaderShared>,
     listener: TcpListener,
-    store: mpsc::Sender<Item>,
+    store: mpsc::Sender<StoreItem>,
 ) {
     runtime.spawn(let_in(Arc::clone(shared), listener, store));
     runtime.spawn(keep_beat(Arc::clone(shared)));
     runtime.block_on(shared.stop.notified());
 }
 
-async fn keep_beat(shared: Arc<Shared>) {
+async fn keep_beat(shared: Arc<LeaderShared>) {
     let silence = shared.settings.limits.silence;
     let beat = beat_of(silence);
     let every = COMPARE_EVERY.0.max(Nanos(COMPARE_EVERY.1.0 * u64::from(shared.settings.of)));
@@ -111,7 +111,7 @@ async fn keep_beat(shared: Arc<Shared>) {
     }
 }
 
-async fn let_in(shared: Arc<Shared>, listener: TcpListener, store: mpsc::Sender<Item>) {
+async fn let_in(shared: Arc<LeaderShared>, listener: TcpListener, store: mpsc::Sender<StoreItem>) {
     let mut strangers = VecDeque::new();
     loop {
         match listener.accept().await {
@@ -134,7 +134,7 @@ async fn let_in(shared: Arc<Shared>, listener: TcpListener, store: mpsc::Sender<
 type Place = oneshot::Sender<()>;
 
 /// Lets one more in, at the cost of those who have been strangers for the longest.
-fn make_way(strangers: &mut VecDeque<Place>, shared: &Shared) {
+fn make_way(strangers: &mut VecDeque<Place>, shared: &LeaderShared) {
     let missing = (shared.settings.of as usize).saturating_sub(1 + shared.lock().connections);
     let most = STRANGERS + missing;
     if strangers.len() >= most {
@@ -149,7 +149,7 @@ fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
 }
 
 /// Notes that a stranger was turned away.
-fn note(shared: &Shared, from: IpAddr, why: &str) {
+fn note(shared: &LeaderShared, from: IpAddr, why: &str) {
     let sentence = format!("a connection from {} {why}", from.to_canonical());
     shared.lock().turned_away.note(sentence);
 }
@@ -157,12 +157,12 @@ fn note(shared: &Shared, from: IpAddr, why: &str) {
 /// Who has come, as far as it has proved it, and the connection with it.
 type Proved = (Stream, Result<Hello, Refusal>);
 
-async fn prove(shared: &Shared, stream: TcpStream) -> Result<Proved, Failed> {
+async fn prove(shared: &LeaderShared, stream: TcpStream) -> Result<Proved, ChannelFailure> {
     let token = shared.settings.token.clone().unwrap_or_else(Token::none);
     let mut channel = Channel::accept(stream, &shared.tls).await?;
     match channel.admit(&token, &shared.settings.version).await {
         Ok(hello) => Ok((channel.stream, Ok(hello))),
-        Err(Failed::Refused(refusal)) => Ok((channel.stream, Err(refusal))),
+        Err(ChannelFailure::Refused(refusal)) => Ok((channel.stream, Err(refusal))),
         Err(failed) => Err(failed),
     }
 }
@@ -172,11 +172,11 @@ async fn prove(shared: &Shared, stream: TcpStream) -> Result<Proved, Failed> {
 /// What ends a wait comes first in every `select`: one that always has bytes ready takes what the
 /// runtime lets a task do at a time, and who is asked after it is not heard.
 async fn meet(
-    shared: &Arc<Shared>,
+    shared: &Arc<LeaderShared>,
     stream: TcpStream,
     from: IpAddr,
     mut displaced: oneshot::Receiver<()>,
-    store: &mpsc::Sender<Item>,
+    store: &mpsc::Sender<StoreItem>,
 ) {
     // Where it is refused, messages are late, and the clock's error says so.
     let _ = stream.set_nodelay(true);
@@ -231,11 +231,11 @@ async fn part(mut stream: Stream, last: Option<ToMember>) {
 
 /// One member, until it leaves or is lost.
 async fn be_with(
-    shared: &Arc<Shared>,
+    shared: &Arc<LeaderShared>,
     rank: u32,
     admitted: Admitted,
     stream: Stream,
-    store: &mpsc::Sender<Item>,
+    store: &mpsc::Sender<StoreItem>,
 ) {
     shared.changed.notify_all();
     let Admitted { connection, queue, cut } = admitted;
@@ -247,7 +247,7 @@ async fn be_with(
         why = talk(writer, queue) => format!("the connection failed: {why}"),
         why = ear.listen(reader) => why,
     };
-    let _ = store.send(Item::Gone { connection }).await;
+    let _ = store.send(StoreItem::Gone { connection }).await;
     shared.lock().leave(rank, connection, &why);
     shared.changed.notify_all();
 }
@@ -255,7 +255,7 @@ async fn be_with(
 /// Sends what is in the queue; once that has ended, waits for the other end to close.
 async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std::io::Error {
     while let Some(said) = queue.recv().await {
-        if let Err(error) = frame::write(&mut to, Kind::Message, &said).await {
+        if let Err(error) = frame::write(&mut to, FrameKind::Message, &said).await {
             return error;
         }
     }
@@ -267,10 +267,10 @@ async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std
 
 /// Hears one member.
 struct MessageReader<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<LeaderShared>,
     rank: u32,
     connection: u64,
-    store: &'a mpsc::Sender<Item>,
+    store: &'a mpsc::Sender<StoreItem>,
 }
 
 impl MessageReader<'_> {
@@ -287,8 +287,10 @@ impl MessageReader<'_> {
                 peer.hear(clocks.0);
             }
             let item = match kind {
-                Kind::Piece => Some(Item::Piece { connection: self.connection, bytes: said }),
-                Kind::Message => match serde_json::from_slice(&said) {
+                FrameKind::Piece => {
+                    Some(StoreItem::Piece { connection: self.connection, bytes: said })
+                }
+                FrameKind::Message => match serde_json::from_slice(&said) {
                     Ok(message) => self.hear(message, clocks),
                     Err(_) => return FrameError::Garbage.to_string(),
                 },
@@ -302,8 +304,8 @@ impl MessageReader<'_> {
     }
 
     /// Hands on what is to be written, and waits for the disk if it must.
-    async fn keep(&self, item: Item) -> Result<(), &'static str> {
-        let is_last = matches!(item, Item::Sent { .. } | Item::Cut { .. });
+    async fn keep(&self, item: StoreItem) -> Result<(), &'static str> {
+        let is_last = matches!(item, StoreItem::Sent { .. } | StoreItem::Cut { .. });
         let first = match self.shared.lock().taking(self.rank, self.connection, is_last)? {
             Taking::Ignored => return Ok(()),
             Taking::More => None,
@@ -325,7 +327,7 @@ impl MessageReader<'_> {
     }
 
     /// Takes in a message; says what is to be written because of it.
-    fn hear(&self, message: ToLeader, clocks: (Nanos, Nanos)) -> Option<Item> {
+    fn hear(&self, message: ToLeader, clocks: (Nanos, Nanos)) -> Option<StoreItem> {
         let mut guard = self.shared.lock();
         let state = &mut *guard;
         let (next, present) = (state.id(), state.number());
@@ -340,8 +342,8 @@ impl MessageReader<'_> {
                 state.ask_next();
             }
             ToLeader::Ready { number } if Some(number) == present => {
-                if peer.phase == Phase::Preparing {
-                    peer.phase = Phase::Ready;
+                if peer.phase == MemberPhase::Preparing {
+                    peer.phase = MemberPhase::Ready;
                 }
             }
             ToLeader::Cannot { number, why } if Some(number) == present => {
@@ -351,8 +353,8 @@ impl MessageReader<'_> {
                 peer.totals = Some(*totals);
             }
             ToLeader::Done { number, summary } if Some(number) == present => {
-                if peer.phase == Phase::Running {
-                    peer.phase = Phase::Done;
+                if peer.phase == MemberPhase::Running {
+                    peer.phase = MemberPhase::Done;
                     peer.summary = Some(short(&summary, WORDS));
                 }
             }
@@ -362,9 +364,9 @@ impl MessageReader<'_> {
             ToLeader::Offer { number, files } => {
                 state.offered(self.rank, number, files, self.shared.settings.limits.upload);
             }
-            ToLeader::File { name } => return Some(Item::File { connection, name }),
-            ToLeader::Sent => return Some(Item::Sent { connection }),
-            ToLeader::Cut(why) => return Some(Item::Cut { connection, why: reason(&why) }),
+            ToLeader::File { name } => return Some(StoreItem::File { connection, name }),
+            ToLeader::Sent => return Some(StoreItem::Sent { connection }),
+            ToLeader::Cut(why) => return Some(StoreItem::Cut { connection, why: reason(&why) }),
             // A beat, or a word about an order that is over.
             _ => return None,
         }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use super::away::TurnedAway;
 use super::collect::Collecting;
 use super::peer::Peer;
-use super::{LeaderSettings, MemberState, Phase};
+use super::{LeaderSettings, MemberPhase, MemberState};
 use crate::message::{Hello, ToMember};
 use crate::{Order, OrderKind, Refusal};
 
@@ -33,21 +33,21 @@ pub(super) fn message(what: &ToMember) -> Said {
 
 /// What the threads of rank 0 share.
 #[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct LeaderShared {
+    state: Mutex<FleetState>,
     pub(super) changed: Condvar,
     pub(super) stop: Notify,
     pub(super) settings: LeaderSettings,
     pub(super) tls: Arc<ServerConfig>,
 }
 
-impl Shared {
+impl LeaderShared {
     pub(super) fn new(settings: LeaderSettings, tls: Arc<ServerConfig>) -> Self {
-        let state = Mutex::new(State::default());
+        let state = Mutex::new(FleetState::default());
         Self { state, changed: Condvar::new(), stop: Notify::new(), settings, tls }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FleetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +82,7 @@ impl Placed {
 
 /// All that rank 0 knows.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct FleetState {
     pub(super) peers: BTreeMap<u32, Peer>,
     pub(super) order: Option<Placed>,
     pub(super) turned_away: TurnedAway,
@@ -104,7 +104,7 @@ pub(super) struct Admitted {
     pub(super) cut: Arc<Notify>,
 }
 
-impl State {
+impl FleetState {
     /// A number that was not used before.
     pub(super) fn id(&mut self) -> u64 {
         self.last_id += 1;
@@ -252,7 +252,11 @@ impl State {
     }
 
     /// Tells something about this order to all who are so far.
-    pub(super) fn tell(&mut self, what: impl Fn(u64) -> ToMember, to: impl Fn(&Phase) -> bool) {
+    pub(super) fn tell(
+        &mut self,
+        what: impl Fn(u64) -> ToMember,
+        to: impl Fn(&MemberPhase) -> bool,
+    ) {
         let Some(number) = self.number() else { return };
         let said = message(&what(number));
         for peer in self.peers.values_mut().filter(|peer| to(&peer.phase)) {
@@ -295,19 +299,19 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::PeerLimits;
 
     /// Rank 1 of 2, let in just now, and what it is told.
-    fn with_one() -> (State, Admitted) {
+    fn with_one() -> (FleetState, Admitted) {
         let settings = LeaderSettings {
             of: 2,
             token: None,
             fleet: String::new(),
             version: String::new(),
-            limits: Limits::default(),
+            limits: PeerLimits::default(),
         };
         let hello = Hello { rank: 1, of: 2, host: String::new() };
-        let mut state = State::default();
+        let mut state = FleetState::default();
         let admitted = state.admit(&hello, &settings).unwrap();
         (state, admitted)
     }
@@ -332,11 +336,11 @@ mod tests {
         };
         let (mut state, admitted) = with_one();
         state.place(order(1));
-        state.peer(1, admitted.connection).unwrap().phase = Phase::Done;
+        state.peer(1, admitted.connection).unwrap().phase = MemberPhase::Done;
         state.leave(1, admitted.connection, "it has left");
-        assert_eq!(state.members()[0].phase, Phase::Done);
+        assert_eq!(state.members()[0].phase, MemberPhase::Done);
         state.place(order(2));
-        assert!(matches!(state.members()[0].phase, Phase::Lost(_)));
+        assert!(matches!(state.members()[0].phase, MemberPhase::Lost(_)));
         assert_eq!(state.begin(Nanos::ZERO), Vec::<u32>::new());
     }
 }

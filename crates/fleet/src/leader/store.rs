@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::collect::Files;
-use super::state::Shared;
+use super::state::LeaderShared;
 use crate::message::TEXT;
 
 /// Pieces that wait for the disk at most: 16 MiB.
@@ -21,7 +21,7 @@ pub(super) const WAITING: usize = 64;
 
 /// What is to be written, by connection.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum StoreItem {
     Begin {
         connection: u64,
         rank: u32,
@@ -50,29 +50,29 @@ pub(super) enum Item {
 }
 
 /// Writes until every sender is gone.
-pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
-    let mut folders: HashMap<u64, Folder> = HashMap::new();
+pub(super) fn run(shared: &Arc<LeaderShared>, mut items: mpsc::Receiver<StoreItem>) {
+    let mut folders: HashMap<u64, MemberFolder> = HashMap::new();
     while let Some(item) = items.blocking_recv() {
         let connection = match &item {
-            Item::Begin { connection, .. }
-            | Item::File { connection, .. }
-            | Item::Piece { connection, .. }
-            | Item::Sent { connection }
-            | Item::Cut { connection, .. }
-            | Item::Gone { connection } => *connection,
+            StoreItem::Begin { connection, .. }
+            | StoreItem::File { connection, .. }
+            | StoreItem::Piece { connection, .. }
+            | StoreItem::Sent { connection }
+            | StoreItem::Cut { connection, .. }
+            | StoreItem::Gone { connection } => *connection,
         };
-        if let Item::Begin { rank, into, files, .. } = item {
-            folders.insert(connection, Folder::new(rank, into, files));
+        if let StoreItem::Begin { rank, into, files, .. } = item {
+            folders.insert(connection, MemberFolder::new(rank, into, files));
             continue;
         }
         let Some(folder) = folders.get_mut(&connection) else { continue };
         let done = match item {
-            Item::Gone { .. } => {
+            StoreItem::Gone { .. } => {
                 folders.remove(&connection);
                 continue;
             }
-            Item::Sent { .. } => Some(folder.finish()),
-            Item::Cut { why, .. } => Some(Err(why)),
+            StoreItem::Sent { .. } => Some(folder.finish()),
+            StoreItem::Cut { why, .. } => Some(Err(why)),
             item => folder.take(item).err().map(Err),
         };
         if let Some(result) = done {
@@ -86,7 +86,7 @@ pub(super) fn run(shared: &Arc<Shared>, mut items: mpsc::Receiver<Item>) {
 }
 
 /// The incomplete folder of a member.
-struct Folder {
+struct MemberFolder {
     rank: u32,
     into: PathBuf,
     part: PathBuf,
@@ -97,7 +97,7 @@ struct Folder {
     is_made: bool,
 }
 
-impl Folder {
+impl MemberFolder {
     fn new(rank: u32, into: PathBuf, files: Files) -> Self {
         let mut part = into.clone().into_os_string();
         part.push(".part");
@@ -121,10 +121,10 @@ impl Folder {
         Ok(())
     }
 
-    fn take(&mut self, item: Item) -> Result<(), String> {
+    fn take(&mut self, item: StoreItem) -> Result<(), String> {
         match item {
-            Item::File { name, .. } => self.open(&name),
-            Item::Piece { bytes, .. } => self.write(&bytes),
+            StoreItem::File { name, .. } => self.open(&name),
+            StoreItem::Piece { bytes, .. } => self.write(&bytes),
             _ => Ok(()),
         }
     }
@@ -170,7 +170,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for MemberFolder {
     fn drop(&mut self) {
         if self.is_made {
             // Incomplete files are removed: the member still has all of them.

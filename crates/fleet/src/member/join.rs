@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::link::{self, Line, Out, Shared, Stream};
+use super::link::{self, LinkThread, MemberShared, Out, Stream};
 use super::{LOOK_UP, Member, MemberSettings};
-use crate::channel::{Channel, Failed};
+use crate::channel::{Channel, ChannelFailure};
 use crate::frame::{self, FrameError, LARGEST_MESSAGE};
 use crate::message::{Hello, ToMember};
 use crate::{FleetError, Token};
@@ -37,7 +37,7 @@ const SILENCE: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(3_6
 
 /// What a member needs to speak with rank 0.
 struct Entered {
-    shared: Arc<Shared>,
+    shared: Arc<MemberShared>,
     fleet: String,
     control: mpsc::Sender<Out>,
     files: mpsc::Sender<Out>,
@@ -57,12 +57,12 @@ impl From<io::Error> for Tried {
     }
 }
 
-impl From<Failed> for Tried {
-    fn from(failed: Failed) -> Self {
+impl From<ChannelFailure> for Tried {
+    fn from(failed: ChannelFailure) -> Self {
         match failed {
-            Failed::Refused(refusal) => Self::Never(FleetError::Refused(refusal)),
-            Failed::Impostor => Self::Never(FleetError::Impostor),
-            Failed::Frame(error) => error.into(),
+            ChannelFailure::Refused(refusal) => Self::Never(FleetError::Refused(refusal)),
+            ChannelFailure::Impostor => Self::Never(FleetError::Impostor),
+            ChannelFailure::Frame(error) => error.into(),
         }
     }
 }
@@ -124,8 +124,8 @@ fn speak(
             Ok((stream, fleet, silence)) => {
                 let (control, said) = mpsc::channel(QUEUE);
                 let (files, pieces) = mpsc::channel(PIECES);
-                let shared = Arc::new(Shared::default());
-                let line = Line {
+                let shared = Arc::new(MemberShared::default());
+                let line = LinkThread {
                     shared: Arc::clone(&shared),
                     clocks: settings.clocks,
                     silence,

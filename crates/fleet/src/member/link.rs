@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsStream;
 
 use super::{Start, message};
-use crate::frame::{self, FrameError, Kind, LARGEST_MESSAGE};
+use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
 use crate::leader::beat_of;
 use crate::message::{ToLeader, ToMember, short};
 use crate::{Clocks, Order, Totals};
@@ -26,7 +26,7 @@ const WORDS: usize = 4_096;
 pub(super) type Stream = TlsStream<TcpStream>;
 
 /// A frame that waits to be sent.
-pub(super) type Out = (Kind, Vec<u8>);
+pub(super) type Out = (FrameKind, Vec<u8>);
 
 /// What was heard.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl MemberInbox {
 
 /// What the threads of a member share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct MemberShared {
     heard: Mutex<MemberInbox>,
     changed: Condvar,
     /// The order that is carried out.
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     pub(super) leaves: Notify,
 }
 
-impl Shared {
+impl MemberShared {
     fn lock(&self) -> MutexGuard<'_, MemberInbox> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,8 +113,8 @@ impl Shared {
 }
 
 /// What the thread has.
-pub(super) struct Line {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct LinkThread {
+    pub(super) shared: Arc<MemberShared>,
     pub(super) clocks: Clocks,
     pub(super) silence: Nanos,
     /// Counts go with every so manieth beat.
@@ -128,7 +128,7 @@ pub(super) type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
 /// Speaks with rank 0 until it is lost, or the member leaves. What ends it is asked first, and files
 /// that wait to be sent last: who always has something to do takes all that the runtime lets a task do
 /// at a time.
-pub(super) async fn run(line: Line, stream: Stream, queues: Queues) {
+pub(super) async fn run(line: LinkThread, stream: Stream, queues: Queues) {
     let (reader, writer) = tokio::io::split(stream);
     line.shared.lock().at = now();
     let why = tokio::select! {
@@ -141,12 +141,12 @@ pub(super) async fn run(line: Line, stream: Stream, queues: Queues) {
     line.shared.lose(why);
 }
 
-impl Line {
+impl LinkThread {
     async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
             let said = match frame::read(&mut from, LARGEST_MESSAGE).await {
-                Ok((Kind::Message, said)) => said,
-                Ok((Kind::Piece, _)) => return FrameError::Garbage.to_string(),
+                Ok((FrameKind::Message, said)) => said,
+                Ok((FrameKind::Piece, _)) => return FrameError::Garbage.to_string(),
                 Err(error) => return error.to_string(),
             };
             // Read before anything else is done: what takes time here is taken for the way.

@@ -10,7 +10,7 @@ use goodput_model::Nanos;
 use super::link::Out;
 use super::{LOOK_UP, Member, message};
 use crate::FleetError;
-use crate::frame::{Kind, LARGEST_PIECE};
+use crate::frame::{FrameKind, LARGEST_PIECE};
 use crate::message::{ToLeader, UPLOADED, WENT_ON};
 
 /// How long is waited when the queue is full.
@@ -132,7 +132,7 @@ impl Member {
             let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
             file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;
             left -= piece.len() as u64;
-            self.send((Kind::Piece, piece), patience)?;
+            self.send((FrameKind::Piece, piece), patience)?;
             if let Some(UploadAnswer::Taken(Some(why))) = self.word(false) {
                 return Err(FleetError::Upload(why));
             }

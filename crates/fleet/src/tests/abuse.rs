@@ -10,7 +10,7 @@ use super::*;
 use crate::Refusal;
 use crate::channel::{self, Channel};
 use crate::frame::{self, LARGEST_MESSAGE};
-use crate::message::Answer;
+use crate::message::HelloAnswer;
 
 /// Waits until rank 0 says this of those that it turned away.
 fn until_said(leader: &Leader, sentences: &[(&str, u64)]) {
@@ -86,7 +86,7 @@ fn who_is_out_of_place_is_told_why() {
 }
 
 /// Joins through a relay, lets it do something to one record, and says what rank 0 makes of it.
-fn after(what: Do) -> Phase {
+fn after(what: Do) -> MemberPhase {
     let leader = lead(2);
     let relay = Relay::to(leader.address());
     let member = join(relay.address, &settings(1, 2)).unwrap();
@@ -101,7 +101,7 @@ fn after(what: Do) -> Phase {
 fn what_is_changed_repeated_or_left_out_ends_the_conversation() {
     let tampered = "data was changed, repeated or dropped on the way";
     for what in [Do::Change, Do::Repeat, Do::Omit] {
-        assert_eq!(after(what), Phase::Lost(tampered.to_owned()), "{what:?}");
+        assert_eq!(after(what), MemberPhase::Lost(tampered.to_owned()), "{what:?}");
     }
 }
 
@@ -188,7 +188,7 @@ fn who_poses_as_rank_0_is_an_impostor() {
         for _ in 0..2 {
             frame::read(&mut channel.stream, LARGEST_MESSAGE).await.unwrap();
         }
-        frame::say(&mut channel.stream, &Answer::Proof([7; 32])).await.unwrap();
+        frame::say(&mut channel.stream, &HelloAnswer::Proof([7; 32])).await.unwrap();
         let rest = frame::read(&mut channel.stream, LARGEST_MESSAGE).await;
         assert!(rest.is_err(), "{rest:?}");
     });

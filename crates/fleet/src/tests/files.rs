@@ -50,7 +50,9 @@ fn folders_arrive_whole() {
     leader.prepare(run(1)).unwrap();
     make_ready(&members[0]);
     make_ready(&members[1]);
-    until("two", || leader.members().iter().filter(|it| it.phase != Phase::Preparing).count() == 2);
+    until("two", || {
+        leader.members().iter().filter(|it| it.phase != MemberPhase::Preparing).count() == 2
+    });
     leader.go(Nanos::ZERO);
     let folders = [folder(1_000_000), folder(0)];
     let given: Vec<_> = members.iter().zip(&folders).map(|(it, from)| (it, from.path())).collect();
@@ -180,8 +182,11 @@ fn who_fails_after_the_start_is_not_waited_for() {
     assert!(got[1].1.as_ref().unwrap_err().contains("a folder without run files"), "{got:?}");
     assert!(got[2].1.is_ok(), "{got:?}");
     let fate = member(&leader, 1);
-    assert_eq!((fate.phase, fate.has_begun), (Phase::Refused("the disk is full".to_owned()), true));
-    assert_eq!(member(&leader, 2).phase, Phase::Done);
+    assert_eq!(
+        (fate.phase, fate.has_begun),
+        (MemberPhase::Refused("the disk is full".to_owned()), true)
+    );
+    assert_eq!(member(&leader, 2).phase, MemberPhase::Done);
 }
 
 #[test]
@@ -191,11 +196,13 @@ fn of_every_rank_is_known_whether_it_began_and_was_lost() {
     leader.prepare(point(1)).unwrap();
     members[..3].iter().for_each(|member| drop(make_ready(member)));
     taken(&members[3]);
-    until("three", || leader.members().iter().filter(|it| it.phase == Phase::Ready).count() == 3);
+    until("three", || {
+        leader.members().iter().filter(|it| it.phase == MemberPhase::Ready).count() == 3
+    });
     assert_eq!(leader.go(Nanos::ZERO).ranks, [1, 2, 3]);
     // The first is done and has left, the second has died and is there again, the third died for good.
     members[0].done("").unwrap();
-    until("the end", || member(&leader, 1).phase == Phase::Done);
+    until("the end", || member(&leader, 1).phase == MemberPhase::Done);
     members.drain(..3);
     until("their loss", || leader.members()[..3].iter().all(|it| !it.is_there));
     let _again = joined(&leader, 2, 5);

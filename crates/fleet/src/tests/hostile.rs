@@ -10,7 +10,7 @@ use tokio_rustls::TlsStream;
 
 use super::*;
 use crate::channel::{self, Channel};
-use crate::frame::{self, Kind, LARGEST_MESSAGE};
+use crate::frame::{self, FrameKind, LARGEST_MESSAGE};
 use crate::message::{Hello, ToLeader, ToMember};
 
 /// A member that says what the test wants.
@@ -49,7 +49,7 @@ impl Rogue {
         if number == 1 {
             self.answer(|it| matches!(it, ToMember::Clock(_)));
         }
-        until("its word", || member(leader, 1).phase == Phase::Ready);
+        until("its word", || member(leader, 1).phase == MemberPhase::Ready);
         std::thread::scope(|scope| {
             let go = scope.spawn(|| leader.go(Nanos::ZERO));
             self.answer(|it| matches!(it, ToMember::Go { .. }));
@@ -57,13 +57,13 @@ impl Rogue {
         });
     }
 
-    fn send(&mut self, kind: Kind, said: &[u8]) {
+    fn send(&mut self, kind: FrameKind, said: &[u8]) {
         // Rank 0 may have closed.
         let _ = self.runtime.block_on(frame::write(&mut self.stream, kind, said));
     }
 
     fn say(&mut self, what: &ToLeader) {
-        self.send(Kind::Message, &serde_json::to_vec(what).unwrap());
+        self.send(FrameKind::Message, &serde_json::to_vec(what).unwrap());
     }
 
     /// Answers for its clock until a message of a kind comes.
@@ -100,7 +100,7 @@ impl Rogue {
 
     fn file(&mut self, name: &str, bytes: &[u8]) {
         self.say(&ToLeader::File { name: name.to_owned() });
-        self.send(Kind::Piece, bytes);
+        self.send(FrameKind::Piece, bytes);
         self.say(&ToLeader::Sent);
     }
 
@@ -160,11 +160,11 @@ fn files_are_what_was_said_of_them_or_nothing() {
         ("was not offered", |it| it.file("server.log", b"ab")),
         ("was not offered", |it| {
             it.say(&ToLeader::File { name: "plan.toml".to_owned() });
-            it.send(Kind::Piece, b"ab");
+            it.send(FrameKind::Piece, b"ab");
             // Once is enough.
             it.file("plan.toml", b"ab");
         }),
-        ("without its file", |it| it.send(Kind::Piece, b"ab")),
+        ("without its file", |it| it.send(FrameKind::Piece, b"ab")),
         ("some offered files did not arrive", |it| it.say(&ToLeader::Sent)),
         ("it gave up: the disk", |it| it.say(&ToLeader::Cut("the disk".to_owned()))),
     ];
@@ -178,18 +178,18 @@ fn files_are_what_was_said_of_them_or_nothing() {
 #[test]
 fn who_breaks_the_rules_is_cut_off() {
     let cases: [(&str, Act); 5] = [
-        ("another protocol", |it| it.send(Kind::Message, b"[[[[")),
-        ("another protocol", |it| it.send(Kind::Message, &[0xff; 100])),
-        ("not requested", |it| it.send(Kind::Piece, b"ab")),
+        ("another protocol", |it| it.send(FrameKind::Message, b"[[[[")),
+        ("another protocol", |it| it.send(FrameKind::Message, &[0xff; 100])),
+        ("not requested", |it| it.send(FrameKind::Piece, b"ab")),
         ("not requested", |it| it.say(&ToLeader::File { name: "plan.toml".to_owned() })),
-        ("exceeds the limit", |it| it.send(Kind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),
+        ("exceeds the limit", |it| it.send(FrameKind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),
     ];
     for (why, act) in cases {
         let leader = lead(2);
         let mut rogue = Rogue::running(&leader);
         act(&mut rogue);
         until("its loss", || is_lost(&leader, 1));
-        let Phase::Lost(told) = member(&leader, 1).phase else { panic!() };
+        let MemberPhase::Lost(told) = member(&leader, 1).phase else { panic!() };
         assert!(told.contains(why), "{why}: {told}");
     }
 }
@@ -206,9 +206,9 @@ fn words_about_other_orders_and_words_too_many_change_nothing() {
     rogue.say(&ToLeader::Totals { number: 7, totals: Box::default() });
     rogue.say(&ToLeader::Totals { number: 1, totals: Box::default() });
     until("the last word", || !leader.totals().is_empty());
-    assert_eq!(member(&leader, 1).phase, Phase::Running);
+    assert_eq!(member(&leader, 1).phase, MemberPhase::Running);
     rogue.say(&ToLeader::Done { number: 1, summary: "x".repeat(100_000) });
-    until("the end", || member(&leader, 1).phase == Phase::Done);
+    until("the end", || member(&leader, 1).phase == MemberPhase::Done);
     assert_eq!(member(&leader, 1).summary.unwrap().len(), 4096);
 }
 
@@ -223,7 +223,10 @@ fn who_does_not_read_is_lost_and_keeps_nobody_waiting() {
     for number in 2..100 {
         leader.prepare(Order { plan: plan.clone(), ..point(number) }).unwrap();
     }
-    assert_eq!(member(&leader, 1).phase, Phase::Lost("it does not read its messages".to_owned()));
+    assert_eq!(
+        member(&leader, 1).phase,
+        MemberPhase::Lost("it does not read its messages".to_owned())
+    );
 }
 
 /// The next member that comes, let in as rank 0 does it.
@@ -281,7 +284,7 @@ fn an_offer_does_not_overtake_the_files_before_it() {
             let mut offers = vec![1];
             loop {
                 match frame::read(&mut stream, LARGEST_MESSAGE).await.unwrap() {
-                    (Kind::Piece, _) => {
+                    (FrameKind::Piece, _) => {
                         assert_eq!(offers, [1], "a piece came after the next offer");
                     }
                     (_, said) => match serde_json::from_slice(&said).unwrap() {
@@ -310,7 +313,7 @@ fn what_was_given_up_does_not_stand_in_the_way_of_the_next_order() {
             rogue.offer_of(number, &[("plan.toml", 2)]);
             rogue.hear(|it| matches!(it, ToMember::Take { .. }));
             rogue.say(&ToLeader::File { name: "plan.toml".to_owned() });
-            rogue.send(Kind::Piece, bytes);
+            rogue.send(FrameKind::Piece, bytes);
             if number > 1 {
                 rogue.say(&ToLeader::Sent);
             }
@@ -330,7 +333,9 @@ fn a_leader_that_breaks_the_rules_is_lost() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    for (kind, said) in [(Kind::Piece, &b"ab"[..]), (Kind::Message, b"[["), (Kind::Message, b"")] {
+    for (kind, said) in
+        [(FrameKind::Piece, &b"ab"[..]), (FrameKind::Message, b"[["), (FrameKind::Message, b"")]
+    {
         let joining = std::thread::spawn(move || join(address, &settings(1, 2)).unwrap());
         let _stream = runtime.block_on(async {
             let mut stream = admitted(&listener).await;
@@ -390,7 +395,7 @@ fn a_member_that_never_stops_keeps_nobody_else_waiting() {
     let second = joined(&leader, 2, 3);
     leader.prepare(run(1)).unwrap();
     make_ready(&second);
-    until("its word", || member(&leader, 2).phase == Phase::Ready);
+    until("its word", || member(&leader, 2).phase == MemberPhase::Ready);
     let go = leader.go(Nanos::ZERO);
     assert_eq!(go.ranks, [2]);
     assert!(matches!(second.wait_go(LONG), Start::At { .. }));

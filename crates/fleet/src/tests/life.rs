@@ -22,7 +22,7 @@ fn a_run_from_the_first_word_to_the_last() {
     members[1].ready().unwrap();
     let ready = leader.wait_ready(soon(), || true);
     let phases: Vec<_> = ready.into_iter().map(|member| member.phase).collect();
-    assert_eq!(phases, [Phase::Ready, Phase::Ready]);
+    assert_eq!(phases, [MemberPhase::Ready, MemberPhase::Ready]);
 
     let go = leader.go(Nanos::from_millis(50));
     assert_eq!(go.ranks, [1, 2]);
@@ -42,9 +42,9 @@ fn a_run_from_the_first_word_to_the_last() {
     until("the stop", || members.iter().all(Member::is_stopping));
     assert!(!members[0].is_aborted());
     members[0].done("all well").unwrap();
-    until("the end", || member(&leader, 2).phase == Phase::Done);
+    until("the end", || member(&leader, 2).phase == MemberPhase::Done);
     assert_eq!(member(&leader, 2).summary.as_deref(), Some("all well"));
-    assert_eq!(member(&leader, 1).phase, Phase::Running);
+    assert_eq!(member(&leader, 1).phase, MemberPhase::Running);
     leader.end();
     assert_eq!(members[0].next(LONG), Next::End);
     assert_eq!(members[1].next(LONG), Next::End);
@@ -79,10 +79,10 @@ fn who_is_not_ready_begins_nothing() {
     members[1].refuse("no such file").unwrap();
     taken(&members[2]);
     until("two words", || {
-        leader.members().iter().filter(|member| member.phase == Phase::Preparing).count() == 1
+        leader.members().iter().filter(|member| member.phase == MemberPhase::Preparing).count() == 1
     });
     let states = leader.wait_ready(now(), || true);
-    assert_eq!(states[1].phase, Phase::Refused("no such file".to_owned()));
+    assert_eq!(states[1].phase, MemberPhase::Refused("no such file".to_owned()));
     assert_eq!(leader.go(Nanos::ZERO).ranks, [1]);
     assert_eq!(members[1].wait_go(LONG), Start::Missed);
     assert_eq!(members[2].wait_go(LONG), Start::Missed);
@@ -136,7 +136,7 @@ fn a_member_may_come_before_the_start_and_for_the_next_point_but_not_into_a_run(
     assert_eq!(leader.go(Nanos::ZERO).ranks, [1, 2]);
     // After it: it waits for the next.
     let third = joined(&leader, 3, 4);
-    assert_eq!(member(&leader, 3).phase, Phase::Joined);
+    assert_eq!(member(&leader, 3).phase, MemberPhase::Joined);
     assert_eq!(third.next(Nanos::ZERO), Next::Nothing);
     drop(third);
     until("its leave", || is_lost(&leader, 3));
@@ -160,7 +160,7 @@ fn a_member_that_dies_is_lost_and_may_come_back_for_the_next_point() {
     // What it has counted is still there, and the other goes on.
     assert_eq!(leader.totals()[0].1.ended, 3);
     first.done("").unwrap();
-    until("the end", || member(&leader, 1).phase == Phase::Done);
+    until("the end", || member(&leader, 1).phase == MemberPhase::Done);
     let again = joined(&leader, 2, 3);
     begin(&leader, &[&first, &again], point(2));
 }
@@ -176,13 +176,13 @@ fn a_partition_is_seen_at_both_ends() {
     relay.set(Do::Hold);
     until("the loss at rank 0", || is_lost(&leader, 1));
     until("the loss at the member", || far.is_lost());
-    assert_eq!(member(&leader, 1).phase, Phase::Lost("no message for 2 s".to_owned()));
+    assert_eq!(member(&leader, 1).phase, MemberPhase::Lost("no message for 2 s".to_owned()));
     assert_eq!(far.next(Nanos::ZERO), Next::Lost("no message for 2 s".to_owned()));
     // What it was told before holds, and nothing that it does now waits or fails badly.
     assert_eq!(far.wait_go(LONG), go);
     far.report(Totals::default());
     assert!(matches!(far.done(""), Err(FleetError::Lost(_))));
-    assert_eq!(member(&leader, 2).phase, Phase::Running);
+    assert_eq!(member(&leader, 2).phase, MemberPhase::Running);
     assert!(!near.is_lost());
 }
 

@@ -62,7 +62,7 @@ fn served() -> f64 {
 
 fn look(of: u32) {
     let mut settings = leader_of(of);
-    settings.limits.silence = Limits::default().silence;
+    settings.limits.silence = PeerLimits::default().silence;
     let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), settings).unwrap();
     let address = leader.address();
     let mut totals = Totals { started: 1 << 40, ended: 1 << 40, ..Totals::default() };
@@ -90,7 +90,7 @@ fn look(of: u32) {
     let before = now();
     let go = leader.go(Nanos::ZERO);
     let states = leader.members();
-    let odd = states.iter().find(|member| !matches!(member.phase, Phase::Running));
+    let odd = states.iter().find(|member| !matches!(member.phase, MemberPhase::Running));
     assert_eq!(go.ranks.len(), of as usize - 1, "{odd:?}");
     let told = now() - before;
     let mut errors: Vec<_> =

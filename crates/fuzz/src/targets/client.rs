@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use super::{Case, Limits, Target, USUAL, wire};
+use super::{FuzzTarget, InputLimits, ParserInput, USUAL, wire};
 
 /// The server closes at once, so nothing waits but by a mistake of ours. It is wall-clock time: much.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -31,14 +31,15 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const INPUTS_PER_ADDRESS: u32 = 4_000;
 
 /// Sockets have buffers, and so has HTTP/2: 16 KiB frames and a table of headers.
-const LIMITS: Limits = Limits { bytes: 4 << 20, per_byte: 128, time: Duration::from_secs(2) };
+const LIMITS: InputLimits =
+    InputLimits { bytes: 4 << 20, per_byte: 128, time: Duration::from_secs(2) };
 
 /// Inputs of a short run: each is a connection or several.
 const SHORT: u64 = 400;
 
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "client-http1",
             seeds: wire::heads,
             words: &wire::EVENTS,
@@ -46,7 +47,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "client-http2",
             seeds: frames,
             words: &["data: ", "\n\n", "200", "content-type", "\0\0\0\x04\u{1}\0\0\0\0"],
@@ -54,7 +55,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "client-models",
             seeds: answers,
             words: &["\"data\":", "\"id\":", "\"max_model_len\":"],
@@ -62,7 +63,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "client-tokenize",
             seeds: answers,
             words: &["\"count\":", "\"tokens\":[", "\"max_model_len\":"],
@@ -70,7 +71,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "client-pages",
             seeds: answers,
             words: &["\"version\":", "{", "}"],
@@ -91,20 +92,20 @@ enum Ask {
 }
 
 /// What a thread keeps from input to input.
-struct Place {
+struct ThreadClient {
     runtime: Runtime,
     listener: Rc<TcpListener>,
     used: u32,
 }
 
 thread_local! {
-    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static PLACE: RefCell<Option<ThreadClient>> = const { RefCell::new(None) };
 }
 
 /// Addresses used so far by this process.
 static ADDRESSES: AtomicU32 = AtomicU32::new(0);
 
-impl Place {
+impl ThreadClient {
     fn new() -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         // All of 127.0.0.0/8 is this machine; other processes that fuzz begin elsewhere.
@@ -116,10 +117,10 @@ impl Place {
     }
 }
 
-fn drive(case: &Case<'_>, http: Http, ask: Ask) -> Result<(), String> {
+fn drive(case: &ParserInput<'_>, http: Http, ask: Ask) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");
     let place = PLACE.take().filter(|place| place.used < INPUTS_PER_ADDRESS);
-    let mut place = place.map_or_else(Place::new, Ok).map_err(failed)?;
+    let mut place = place.map_or_else(ThreadClient::new, Ok).map_err(failed)?;
     place.used += 1;
     let address = place.listener.local_addr().map_err(failed)?;
     let endpoint = endpoint(address, http, ask)?;

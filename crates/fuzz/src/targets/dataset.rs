@@ -8,18 +8,20 @@ use goodput_dataset::{
     convert, frozen, kind_of, load, load_numbers, load_pairs, load_trace,
 };
 
-use super::{Case, Limits, SHORT, Target, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, same, seeds};
 
 /// Readers have buffers of their own, and Parquet's codecs tables.
-const LIMITS: Limits = Limits { bytes: 8 << 20, per_byte: 256, time: Duration::from_secs(4) };
+const LIMITS: InputLimits =
+    InputLimits { bytes: 8 << 20, per_byte: 256, time: Duration::from_secs(4) };
 
 /// A page may unpack to much more than it takes on disk, up to what one row may hold.
-const PACKED: Limits = Limits { bytes: 80 << 20, per_byte: 256, time: Duration::from_secs(4) };
+const PACKED: InputLimits =
+    InputLimits { bytes: 80 << 20, per_byte: 256, time: Duration::from_secs(4) };
 
 #[expect(clippy::too_many_lines, reason = "a list")]
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "dataset-json",
             seeds: || seeds(&JSON),
             words: &WORDS,
@@ -31,7 +33,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "dataset-csv",
             seeds: || seeds(&TABLES),
             words: &["prompt,", "output_len", "\"", "\"\"", ";", "\t", "1,2\n"],
@@ -45,7 +47,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "dataset-parquet",
             seeds: parquets,
             words: &["PAR1", "prompt", "conversations"],
@@ -53,7 +55,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: PACKED,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "trace-lines",
             seeds: || seeds(&TRACES),
             words: &WORDS,
@@ -61,7 +63,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "trace-tables",
             seeds: || seeds(&TABLES),
             words: &[
@@ -77,7 +79,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "trace-nginx",
             seeds: || seeds(&NGINX),
             words: &[
@@ -91,7 +93,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: LIMITS,
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "frozen",
             seeds: || vec![include_bytes!("../../corpus/frozen.jsonl").to_vec()],
             words: &[
@@ -205,7 +207,7 @@ fn words(text: &str) -> u32 {
     u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX)
 }
 
-fn data_sets(case: &Case<'_>, name: &str, forms: &[DatasetFormat]) -> Result<(), String> {
+fn data_sets(case: &ParserInput<'_>, name: &str, forms: &[DatasetFormat]) -> Result<(), String> {
     let path = case.scratch.file(name, case.input)?;
     drop(kind_of(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
@@ -230,7 +232,7 @@ fn data_sets(case: &Case<'_>, name: &str, forms: &[DatasetFormat]) -> Result<(),
     Ok(())
 }
 
-fn traces(case: &Case<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), String> {
+fn traces(case: &ParserInput<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), String> {
     let path = case.scratch.file(name, case.input)?;
     drop(kind_of(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
@@ -249,7 +251,7 @@ fn traces(case: &Case<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), Stri
 }
 
 /// Whatever was loaded can be written in every form; our own form reads back what it says.
-fn written(case: &Case<'_>, loaded: &Loaded) -> Result<(), String> {
+fn written(case: &ParserInput<'_>, loaded: &Loaded) -> Result<(), String> {
     for form in Form::ALL {
         let mut out = Vec::new();
         let converted = convert(loaded, form, &mut out);

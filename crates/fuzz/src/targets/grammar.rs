@@ -12,11 +12,11 @@ use goodput_model::{
 };
 use goodput_wire::SessionHeader;
 
-use super::{Case, SHORT, Target, USUAL, same, seeds};
+use super::{FuzzTarget, ParserInput, SHORT, USUAL, same, seeds};
 
 macro_rules! grammars {
     ($(($name:literal, $type:ty, $seeds:expr, $words:expr)),* $(,)?) => {
-        vec![$(Target {
+        vec![$(FuzzTarget {
             name: $name,
             seeds: || seeds(&$seeds),
             words: &$words,
@@ -31,7 +31,7 @@ const TIMES: [&str; 10] =
     ["ns", "us", "ms", "s", "m", "h", "days", " ", ".", "1000000000000000000000s"];
 
 #[expect(clippy::too_many_lines, reason = "a list")]
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     let mut all = grammars![
         (
             "slo",
@@ -85,7 +85,7 @@ pub(super) fn targets() -> Vec<Target> {
             ["=", ":", "@", "+", "%", "1/", "ms", "reset", "truncate", "pings", "slow_headers="]
         ),
     ];
-    all.push(Target {
+    all.push(FuzzTarget {
         name: "words",
         seeds: || {
             seeds(&[
@@ -107,7 +107,7 @@ pub(super) fn targets() -> Vec<Target> {
 }
 
 /// What reads must be written in a form that reads as the same.
-fn both<T>(case: &Case<'_>) -> Result<(), String>
+fn both<T>(case: &ParserInput<'_>) -> Result<(), String>
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,
 {
@@ -126,7 +126,7 @@ where
 
 /// Grammars without a form to be written in.
 #[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
-fn words(case: &Case<'_>) -> Result<(), String> {
+fn words(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     drop(text.parse::<DatasetFormat>().map_err(|error| error.to_string()));
     drop(text.parse::<TraceFormat>().map_err(|error| error.to_string()));

@@ -2,18 +2,18 @@
 
 use goodput_fleet::{Order, Refusal, Token, Totals};
 use goodput_live::api_of;
-use goodput_live::rows::{Recorder, Settings};
+use goodput_live::rows::{Recorder, RowSettings};
 use goodput_model::{Api, Exchange, LogHistogram, Nanos};
 use goodput_tokens::Tokenizer;
 use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Case, Limits, SHORT, Target, USUAL, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, same, seeds};
 
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "fleet",
             seeds: || {
                 seeds(&[
@@ -27,7 +27,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "traffic",
             seeds: bodies,
             words: &[
@@ -46,10 +46,10 @@ pub(super) fn targets() -> Vec<Target> {
                 "\"model\":",
             ],
             check: traffic,
-            limits: Limits { bytes: 4 << 20, per_byte: 256, ..USUAL },
+            limits: InputLimits { bytes: 4 << 20, per_byte: 256, ..USUAL },
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "route",
             seeds: || seeds(&["/v1/chat/completions", "/a/v1/completions?x=1", "/v1/embeddings/"]),
             words: &["/v1", "/", "?", "chat", "completions", "%2f", "//"],
@@ -64,7 +64,7 @@ pub(super) fn targets() -> Vec<Target> {
     ]
 }
 
-fn fleet(case: &Case<'_>) -> Result<(), String> {
+fn fleet(case: &ParserInput<'_>) -> Result<(), String> {
     json::<Order>(case)?;
     json::<Refusal>(case)?;
     if let Some(totals) = json::<Totals>(case)? {
@@ -84,7 +84,7 @@ fn fleet(case: &Case<'_>) -> Result<(), String> {
 }
 
 fn json<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(
-    case: &Case<'_>,
+    case: &ParserInput<'_>,
 ) -> Result<Option<T>, String> {
     let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
     let written = serde_json::to_vec(&value).map_err(|error| format!("not written: {error}"))?;
@@ -104,10 +104,10 @@ fn bodies() -> Vec<Vec<u8>> {
     ])
 }
 
-fn traffic(case: &Case<'_>) -> Result<(), String> {
+fn traffic(case: &ParserInput<'_>) -> Result<(), String> {
     for (save_text, block_tokens) in [(false, 16), (true, 1)] {
         let tokenizer = Tokenizer::builtin("approximate").ok_or("no approximate tokenizer")?;
-        let settings = Settings { tokenizer, block_tokens, salt: [7; 32], save_text };
+        let settings = RowSettings { tokenizer, block_tokens, salt: [7; 32], save_text };
         let mut recorder = Recorder::new(settings);
         for api in [Api::Chat, Api::Completions] {
             for session in [None, case.text()] {

@@ -7,10 +7,10 @@ use goodput_observe::{
     EndpointFollower, GpuExporter, MappedSignal, MetricsMap, ParsedPage, QueueDepth,
 };
 
-use super::{Case, Limits, SHORT, Target, USUAL, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, seeds};
 
-pub(super) fn targets() -> Vec<Target> {
-    vec![Target {
+pub(super) fn targets() -> Vec<FuzzTarget> {
+    vec![FuzzTarget {
         name: "metrics",
         seeds: pages,
         words: &[
@@ -33,7 +33,7 @@ pub(super) fn targets() -> Vec<Target> {
             "-Inf",
         ],
         check,
-        limits: Limits { bytes: 2 << 20, per_byte: 512, ..USUAL },
+        limits: InputLimits { bytes: 2 << 20, per_byte: 512, ..USUAL },
         short: SHORT / 2,
     }]
 }
@@ -52,7 +52,7 @@ fn pages() -> Vec<Vec<u8>> {
     all
 }
 
-fn check(case: &Case<'_>) -> Result<(), String> {
+fn check(case: &ParserInput<'_>) -> Result<(), String> {
     let text = String::from_utf8_lossy(case.input);
     let page = ParsedPage::parse(&text);
     let lines = text.lines().count();

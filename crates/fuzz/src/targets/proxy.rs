@@ -11,7 +11,7 @@ use goodput_live::{
 };
 use goodput_model::Http;
 
-use super::{Target, USUAL, seeds, wire};
+use super::{FuzzTarget, USUAL, seeds, wire};
 
 /// Nothing waits but by a mistake of ours; it is wall-clock time, so it is much.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -33,9 +33,9 @@ const REQUEST: &[u8] = b"POST /v1/chat/completions HTTP/1.1\r\nhost: here\r\ncon
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\
     content-length: 2\r\n\r\n{}";
 
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "proxy-request",
             seeds: requests,
             words: &[
@@ -58,7 +58,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "proxy-answer",
             seeds: answers,
             words: &wire::EVENTS,
@@ -102,17 +102,17 @@ impl Witness for Forgetful {
 }
 
 /// A proxy of one fuzzing thread, and what the server behind it says.
-struct Place {
+struct ThreadProxy {
     proxy: Proxy,
     answer: Arc<Mutex<Vec<u8>>>,
     used: u32,
 }
 
 thread_local! {
-    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static PLACE: RefCell<Option<ThreadProxy>> = const { RefCell::new(None) };
 }
 
-impl Place {
+impl ThreadProxy {
     fn new() -> Result<Self, String> {
         let answer = Arc::new(Mutex::new(Vec::new()));
         let server = server(Arc::clone(&answer))
@@ -162,7 +162,7 @@ fn server(answer: Arc<Mutex<Vec<u8>>>) -> std::io::Result<SocketAddr> {
 /// Sends a request through the proxy to a server that gives this answer, and waits for the end.
 fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
     let place = PLACE.take().filter(|place| place.used < INPUTS_PER_PROXY);
-    let mut place = place.map_or_else(Place::new, Ok)?;
+    let mut place = place.map_or_else(ThreadProxy::new, Ok)?;
     place.used += 1;
     answer.clone_into(&mut place.answer.lock().unwrap_or_else(PoisonError::into_inner));
     let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");

@@ -13,7 +13,7 @@ use goodput_stats::{RunFacts, Summary};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Case, Limits, SHORT, Target, USUAL, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, same, seeds};
 
 /// First bytes of every log.
 const MARK: &[u8; 8] = b"goodput\x01";
@@ -36,25 +36,25 @@ const LOGS: [&[u8]; 3] = [
 ];
 
 #[expect(clippy::too_many_lines, reason = "a list")]
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "frame-request",
             seeds: messages,
             words: &["length", "http_500", "usage"],
             check: frame::<RequestRecord>,
-            limits: Limits { per_byte: 256, ..USUAL },
+            limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "frame-sample",
             seeds: messages,
             words: &[],
             check: frame::<HealthSample>,
-            limits: Limits { per_byte: 256, ..USUAL },
+            limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "frame-judgement",
             seeds: messages,
             words: &[],
@@ -62,7 +62,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "frame-pair",
             seeds: messages,
             words: &[],
@@ -70,31 +70,31 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "log",
             seeds: logs,
             words: &["goodput\u{1}"],
             check: log,
-            limits: Limits { per_byte: 256, ..USUAL },
+            limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "analyse",
             seeds: logs,
             words: &["goodput\u{1}"],
             check: |case| analyse(case, case.input, LOGS[2]),
-            limits: Limits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
+            limits: InputLimits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
             short: SHORT / 20,
         },
-        Target {
+        FuzzTarget {
             name: "analyse-samples",
             seeds: logs,
             words: &["goodput\u{1}"],
             check: |case| analyse(case, LOGS[1], case.input),
-            limits: Limits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
+            limits: InputLimits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
             short: SHORT / 20,
         },
-        Target {
+        FuzzTarget {
             name: "manifest",
             seeds: || seeds(&[MANIFEST]),
             words: &["\"state\":\"running\"", "\"shards\":[]", "\"clocks\":", "\"unix_ns\":"],
@@ -107,7 +107,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "summary",
             seeds: || seeds(&[SUMMARY]),
             words: &["null", "\"percentiles\":", "\"caveats\":[]"],
@@ -116,15 +116,15 @@ pub(super) fn targets() -> Vec<Target> {
                 drop(goodput_report::text(&summary, goodput_report::Detail::Full));
                 Ok(())
             },
-            limits: Limits { per_byte: 512, ..USUAL },
+            limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 4,
         },
-        Target {
+        FuzzTarget {
             name: "plan",
             seeds: || seeds(&PLANS),
             words: super::text::TOML,
             check: plan,
-            limits: Limits { per_byte: 512, ..USUAL },
+            limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 2,
         },
     ]
@@ -132,7 +132,7 @@ pub(super) fn targets() -> Vec<Target> {
 
 /// What a message says, written and read again. Unknown fields are skipped, so the first reading may
 /// lose something; the second must not.
-fn frame<T: Framed>(case: &Case<'_>) -> Result<(), String> {
+fn frame<T: Framed>(case: &ParserInput<'_>) -> Result<(), String> {
     let Ok(record) = T::decode(case.input) else { return Ok(()) };
     let written = record.encode();
     let again = T::decode(&written).map_err(|error| format!("what was written: {error}"))?;
@@ -140,7 +140,7 @@ fn frame<T: Framed>(case: &Case<'_>) -> Result<(), String> {
 }
 
 /// Values that JSON can hold, read, written and read again; none where it is another thing.
-fn json<T: DeserializeOwned + Serialize>(case: &Case<'_>) -> Result<Option<T>, String> {
+fn json<T: DeserializeOwned + Serialize>(case: &ParserInput<'_>) -> Result<Option<T>, String> {
     let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
     let written = serde_json::to_string(&value).map_err(|error| format!("not written: {error}"))?;
     let again: T =
@@ -151,7 +151,7 @@ fn json<T: DeserializeOwned + Serialize>(case: &Case<'_>) -> Result<Option<T>, S
 }
 
 /// The log as it is, and with checksums that are right, so that what is in its frames is looked at.
-fn log(case: &Case<'_>) -> Result<(), String> {
+fn log(case: &ParserInput<'_>) -> Result<(), String> {
     for bytes in [case.input.to_vec(), repaired(case.input)] {
         let path = case.scratch.file("requests.log", &bytes)?;
         let Ok(reader) = LogReader::<RequestRecord>::open(&path, Vec::new()) else { continue };
@@ -175,7 +175,7 @@ fn drain<T: Framed>(path: &Path) {
 }
 
 /// The figures of a run with arbitrary records and observations.
-fn analyse(case: &Case<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
+fn analyse(case: &ParserInput<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
     static READ: OnceLock<Option<Plan>> = OnceLock::new();
     let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
         return Err("the plan in the corpus is not valid".to_owned());
@@ -197,7 +197,7 @@ fn read<T: Framed>(path: &Path) -> Vec<T> {
     LogReader::open(path, Vec::new()).into_iter().flatten().take(128).collect()
 }
 
-fn plan(case: &Case<'_>) -> Result<(), String> {
+fn plan(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let Ok(plan) = plan_of(text) else { return Ok(()) };
     let written = plan_text(&plan).map_err(|error| format!("not written: {error}"))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use goodput_exchange::parse_results;
 
-use super::{Case, Limits, SHORT, Target};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT};
 
 macro_rules! results {
     ($($name:literal),* $(,)?) => {
@@ -13,8 +13,8 @@ macro_rules! results {
     };
 }
 
-pub(super) fn targets() -> Vec<Target> {
-    vec![Target {
+pub(super) fn targets() -> Vec<FuzzTarget> {
+    vec![FuzzTarget {
         name: "results",
         seeds: || {
             results![
@@ -41,13 +41,13 @@ pub(super) fn targets() -> Vec<Target> {
             "Infinity",
         ],
         check,
-        limits: Limits { bytes: 8 << 20, per_byte: 256, time: Duration::from_secs(4) },
+        limits: InputLimits { bytes: 8 << 20, per_byte: 256, time: Duration::from_secs(4) },
         short: SHORT / 4,
     }]
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
-fn check(case: &Case<'_>) -> Result<(), String> {
+fn check(case: &ParserInput<'_>) -> Result<(), String> {
     match parse_results(Path::new("results.json"), case.input) {
         Ok(runs) => {
             for run in runs {

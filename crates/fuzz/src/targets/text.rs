@@ -8,7 +8,7 @@ use goodput_sim::Profile;
 use goodput_tokens::Tokenizer;
 use goodput_tokens::hub::Listing;
 
-use super::{Case, Limits, SHORT, Target, USUAL, record, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, record, same, seeds};
 
 pub(super) const TOML: &[&str] = &[
     "[",
@@ -34,9 +34,9 @@ pub(super) const TOML: &[&str] = &[
 ];
 
 #[expect(clippy::too_many_lines, reason = "a list")]
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "profile",
             seeds: || {
                 let names = ["default", "fast", "llama-8b-1xh200", "llama-70b-8xh100"];
@@ -45,10 +45,10 @@ pub(super) fn targets() -> Vec<Target> {
             },
             words: TOML,
             check: profile,
-            limits: Limits { per_byte: 512, ..USUAL },
+            limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "metrics-map",
             seeds: || {
                 seeds(&[
@@ -62,10 +62,10 @@ pub(super) fn targets() -> Vec<Target> {
                 drop(map.check());
                 Ok(())
             },
-            limits: Limits { per_byte: 512, ..USUAL },
+            limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "workload",
             seeds: || {
                 seeds(&[
@@ -81,10 +81,10 @@ pub(super) fn targets() -> Vec<Target> {
                 drop(goodput_workload::describe(&plan));
                 Ok(())
             },
-            limits: Limits { per_byte: 512, ..USUAL },
+            limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 2,
         },
-        Target {
+        FuzzTarget {
             name: "vary",
             seeds: || {
                 seeds(&[
@@ -98,10 +98,10 @@ pub(super) fn targets() -> Vec<Target> {
             },
             words: &["isl=", "osl=", "rate=", "concurrency=", "load.", ".0.", "\"", "'", "\\", ","],
             check: varied,
-            limits: Limits { per_byte: 2048, time: Duration::from_secs(4), ..USUAL },
+            limits: InputLimits { per_byte: 2048, time: Duration::from_secs(4), ..USUAL },
             short: SHORT / 4,
         },
-        Target {
+        FuzzTarget {
             name: "tokenizer",
             seeds: tokenizers,
             words: &[
@@ -115,10 +115,10 @@ pub(super) fn targets() -> Vec<Target> {
                 "\"added_tokens\":[",
             ],
             check: tokenizer,
-            limits: Limits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
+            limits: InputLimits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
             short: SHORT / 8,
         },
-        Target {
+        FuzzTarget {
             name: "vocabulary",
             seeds: || vec![include_bytes!("../../corpus/bytes.tiktoken").to_vec()],
             words: &["AA== 0\n", "/w== 255\n", " ", "="],
@@ -127,10 +127,10 @@ pub(super) fn targets() -> Vec<Target> {
                 encoded(&path);
                 Ok(())
             },
-            limits: Limits { bytes: 16 << 20, per_byte: 1024, time: Duration::from_secs(4) },
+            limits: InputLimits { bytes: 16 << 20, per_byte: 1024, time: Duration::from_secs(4) },
             short: SHORT / 8,
         },
-        Target {
+        FuzzTarget {
             name: "hub-listing",
             seeds: || {
                 seeds(&[
@@ -148,7 +148,7 @@ pub(super) fn targets() -> Vec<Target> {
     ]
 }
 
-fn profile(case: &Case<'_>) -> Result<(), String> {
+fn profile(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     // A file, or `key=value` as the command line has it.
     if let (Some((key, value)), Some(mut known)) =
@@ -162,7 +162,7 @@ fn profile(case: &Case<'_>) -> Result<(), String> {
     same("written and read again", &again, &profile)
 }
 
-fn varied(case: &Case<'_>) -> Result<(), String> {
+fn varied(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let Ok(varied) = text.parse::<Vary>() else { return Ok(()) };
     let written = varied.to_string();
@@ -187,7 +187,7 @@ fn tokenizers() -> Vec<Vec<u8>> {
     seeds(&[WORD_LEVEL, PAIRS])
 }
 
-fn tokenizer(case: &Case<'_>) -> Result<(), String> {
+fn tokenizer(case: &ParserInput<'_>) -> Result<(), String> {
     let path = case.scratch.file("tokenizer.json", case.input)?;
     encoded(&path);
     Ok(())

@@ -9,7 +9,7 @@ use goodput_wire::{
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
-use super::{Case, Limits, SHORT, Target, USUAL, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, same, seeds};
 
 /// What servers have been seen to stream.
 macro_rules! samples {
@@ -75,9 +75,9 @@ const HEADS: [&str; 26] = [
     " folded\r\n",
 ];
 
-pub(super) fn targets() -> Vec<Target> {
+pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
-        Target {
+        FuzzTarget {
             name: "sse",
             seeds: streams,
             words: &EVENTS,
@@ -85,15 +85,15 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "answer",
             seeds: streams,
             words: &EVENTS,
             check: answer,
-            limits: Limits { per_byte: 128, ..USUAL },
+            limits: InputLimits { per_byte: 128, ..USUAL },
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "http1",
             seeds: heads,
             words: &HEADS,
@@ -101,7 +101,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "chunked",
             seeds: bodies,
             words: &HEADS,
@@ -109,7 +109,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "url",
             seeds: || {
                 seeds(&[
@@ -125,7 +125,7 @@ pub(super) fn targets() -> Vec<Target> {
             limits: USUAL,
             short: SHORT,
         },
-        Target {
+        FuzzTarget {
             name: "extra-body",
             seeds: || seeds(&[r#"{"temperature":0.5,"stop":["a"],"nested":{"a":[1,2]}}"#]),
             words: &["\"model\":", "\"stream\":", "\"messages\":", "\"prompt\":"],
@@ -191,7 +191,7 @@ fn bodies() -> Vec<Vec<u8>> {
 /// One instant for every piece: what is left to differ is the reading.
 const READ: Read = Read { at: Nanos(1_000), sequence: 1, lag_us: Some(5) };
 
-fn sse(case: &Case<'_>) -> Result<(), String> {
+fn sse(case: &ParserInput<'_>) -> Result<(), String> {
     type Events = Vec<(Vec<u8>, Vec<u8>)>;
     let read = |pieces: &[&[u8]], limit| {
         let mut parser = SseParser::new(limit);
@@ -211,7 +211,7 @@ fn sse(case: &Case<'_>) -> Result<(), String> {
     same("cut elsewhere", &read(&case.pieces(), 1 << 20), &read(&[case.input], 1 << 20))
 }
 
-fn answer(case: &Case<'_>) -> Result<(), String> {
+fn answer(case: &ParserInput<'_>) -> Result<(), String> {
     for (kind, keep_text) in
         [("text/event-stream", true), ("text/event-stream", false), ("", false)]
     {
@@ -249,7 +249,7 @@ struct InflowResult {
     is_clean: bool,
 }
 
-fn http1(case: &Case<'_>) -> Result<(), String> {
+fn http1(case: &ParserInput<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]], may_have_body| {
         let mut inflow = Inflow::new(32 << 10);
         inflow.expect(may_have_body);
@@ -289,7 +289,7 @@ fn take_all(inflow: &mut Inflow, taken: &mut InflowResult) {
 }
 
 /// A chunked body as the client reads it: what is left over is kept for the next piece.
-fn chunked(case: &Case<'_>) -> Result<(), String> {
+fn chunked(case: &ParserInput<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]]| {
         let (mut held, mut data) = (Vec::<u8>::new(), Vec::<u8>::new());
         let mut framing = BodyFraming::ChunkSize;
@@ -309,7 +309,7 @@ fn chunked(case: &Case<'_>) -> Result<(), String> {
     same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))
 }
 
-fn url(case: &Case<'_>) -> Result<(), String> {
+fn url(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let url: BaseUrl = match text.parse() {
         Ok(url) => url,
@@ -323,7 +323,7 @@ fn url(case: &Case<'_>) -> Result<(), String> {
     if host.is_empty() { Err("a URL without a host".to_owned()) } else { Ok(()) }
 }
 
-fn extra(case: &Case<'_>) -> Result<(), String> {
+fn extra(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let dialect = RequestFormat::new(goodput_model::Api::Chat, "m", true).with_extra(text);
     let Ok(dialect) = dialect else { return Ok(()) };

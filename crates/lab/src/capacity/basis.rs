@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use goodput_campaign::capacity::{
-    Basis, Expected, FanOut, Measured, Refused, Sizes, fan_out_shares,
+    Basis, Expected, FanOut, MeasuredLevel, Refused, Sizes, fan_out_shares,
 };
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_model::{Phase, RequestRecord};
@@ -87,7 +87,7 @@ impl CapacityBasis {
     /// The run nearest to the confirmed rate, if its folder is there.
     fn nearest(&self) -> Option<RunFolder> {
         let root = self.root.as_deref()?;
-        let distance = |level: &&Measured| (level.rps / self.basis.confirmed_rps).ln().abs();
+        let distance = |level: &&MeasuredLevel| (level.rps / self.basis.confirmed_rps).ln().abs();
         let nearest =
             self.basis.levels.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
         let folder = Path::new(&nearest.folder);

@@ -13,7 +13,7 @@ use crate::error::{Failed, dataset_failed};
 const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp on each line (goodput, Mooncake, BurstGPT, Azure)";
 
 /// A load over time, and what is known of its requests.
-pub struct Load {
+pub struct TrafficLoad {
     /// Rates over time.
     pub traffic: Traffic,
     /// Tokens of a prompt and of an answer, where the file says.
@@ -22,7 +22,7 @@ pub struct Load {
     pub(super) notes: Vec<String>,
 }
 
-impl Load {
+impl TrafficLoad {
     /// A day as a sine, with its peak at this hour.
     pub fn diurnal(peak: f64, trough: f64, peak_hour: f64) -> Result<Self, Failed> {
         let traffic = Traffic::diurnal(peak, trough, peak_hour).map_err(refused)?;
@@ -73,7 +73,7 @@ fn first_line(path: &Path) -> Result<String, Failed> {
     Ok(String::new())
 }
 
-fn from_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
+fn from_table(path: &Path, time: &str, unit: f64) -> Result<TrafficLoad, Failed> {
     let columns =
         load_numbers(path, &[time, "rps"]).map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let rows: Vec<(f64, f64)> = match columns.as_slice() {
@@ -81,16 +81,16 @@ fn from_table(path: &Path, time: &str, unit: f64) -> Result<Load, Failed> {
         _ => Vec::new(),
     };
     let traffic = Traffic::of_rates(&rows).map_err(|refused| about(path, refused))?;
-    Ok(Load { traffic, tokens: None, notes: Vec::new() })
+    Ok(TrafficLoad { traffic, tokens: None, notes: Vec::new() })
 }
 
-fn from_trace(path: &Path) -> Result<Load, Failed> {
+fn from_trace(path: &Path) -> Result<TrafficLoad, Failed> {
     let loaded = load_trace(path, &TraceSelection::default())
         .map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let instants: Vec<f64> =
         loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
     let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;
-    Ok(Load { traffic, tokens: tokens(&loaded.entries), notes: loaded.notes })
+    Ok(TrafficLoad { traffic, tokens: tokens(&loaded.entries), notes: loaded.notes })
 }
 
 /// Mean lengths, where every entry states them.

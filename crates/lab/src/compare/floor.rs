@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodput_campaign::compare::{
-    Design, Floor, Gate, Metric, Quantity, Scale, family, fingerprint, metric,
+    Design, Floor, Gate, Metric, MetricScale, Quantity, family, fingerprint, metric,
 };
 use goodput_campaign::sweep::Level;
 
@@ -191,8 +191,8 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
 
 fn unit(metric: &Metric) -> &'static str {
     match metric.scale {
-        Scale::Ratio => "%",
-        Scale::Difference => "points",
+        MetricScale::Ratio => "%",
+        MetricScale::Difference => "points",
     }
 }
 

@@ -49,7 +49,7 @@ pub fn prove(groups: &[Vec<PathBuf>]) -> Option<Proof> {
 /// Runs that should have been sent the same.
 struct Group {
     /// What all of them were sent, by its number in the plan.
-    requests: BTreeMap<u64, Sent>,
+    requests: BTreeMap<u64, ProvenRequest>,
     /// Whether the plan, and not the server, says when requests are due.
     is_timed: bool,
     /// Whether the names of their models differ.
@@ -57,7 +57,7 @@ struct Group {
 }
 
 /// One request over the sides that have been read.
-struct Sent {
+struct ProvenRequest {
     hash: u64,
     due: Nanos,
     /// Sides that were sent it.
@@ -87,7 +87,7 @@ fn read(group: &[PathBuf]) -> Option<Group> {
 fn take(
     side: usize,
     records: impl Iterator<Item = RequestRecord>,
-    requests: &mut BTreeMap<u64, Sent>,
+    requests: &mut BTreeMap<u64, ProvenRequest>,
 ) -> Option<()> {
     let (mut is_hashed, mut is_empty) = (false, true);
     for record in records.filter(|record| record.exchange.stamps.sent_last.is_some()) {
@@ -96,7 +96,7 @@ fn take(
         is_hashed = true;
         let due = record.scheduled;
         if side == 0 {
-            let sent = Sent { hash, due, sides: 1, is_identical: true, is_at_once: true };
+            let sent = ProvenRequest { hash, due, sides: 1, is_identical: true, is_at_once: true };
             requests.entry(record.index).or_insert(sent);
         } else if let Some(sent) = requests.get_mut(&record.index).filter(|sent| sent.sides == side)
         {

@@ -23,14 +23,14 @@ use crate::host;
 use crate::run::Lab;
 pub use baseline::Replan;
 use baseline::{Again, Live, Measured};
-use folders::{Lens, Run, SideResults};
+use folders::{Lens, SideResults, SideRun};
 use levels::Levels;
-pub use targets::{Place, Target, any_saved, read as read_targets};
+pub use targets::{ComparedServer, RunSource, any_saved, read as read_targets};
 
 /// What is asked of saved runs.
 pub struct SavedRequest<'a> {
     /// Who is compared, the reference first.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ComparedServer>,
     /// What must hold.
     pub gates: Vec<Gate>,
     /// Changes smaller than this do not matter.
@@ -77,7 +77,7 @@ pub fn compare(
     }
     // All that can be refused is refused before anything is measured.
     let settled = Settled::new(lab, &request, &targets, &sides)?;
-    let is_live = targets.iter().any(Target::is_live);
+    let is_live = targets.iter().any(ComparedServer::is_live);
     let kept = kept(&request, is_live, &sides)?;
     let mut state = CompareState::Complete;
     if let (true, Some(out)) = (is_live, &kept) {
@@ -89,10 +89,10 @@ pub fn compare(
 }
 
 /// What a folder holds; nothing yet of a server.
-fn read(target: &Target, lens: &Lens<'_>) -> Result<SideResults, Failed> {
+fn read(target: &ComparedServer, lens: &Lens<'_>) -> Result<SideResults, Failed> {
     match &target.place {
-        Place::Saved(folders) => SideResults::read(folders, lens),
-        Place::Live(_) => Ok(SideResults::default()),
+        RunSource::Saved(folders) => SideResults::read(folders, lens),
+        RunSource::Live(_) => Ok(SideResults::default()),
     }
 }
 
@@ -115,13 +115,13 @@ fn kept(
 /// Fills in the sides of servers with what the baseline's runs measure there.
 fn measure(
     lab: &Lab,
-    targets: &[Target],
+    targets: &[ComparedServer],
     sides: &mut [SideResults],
     again: &Again<'_>,
 ) -> Result<CompareState, Failed> {
-    let live = |(side, target): (usize, &'_ Target)| match &target.place {
-        Place::Live(url) => Some((side, target.name.clone(), url.clone())),
-        Place::Saved(_) => None,
+    let live = |(side, target): (usize, &'_ ComparedServer)| match &target.place {
+        RunSource::Live(url) => Some((side, target.name.clone(), url.clone())),
+        RunSource::Saved(_) => None,
     };
     let named: Vec<_> = targets.iter().enumerate().filter_map(live).collect();
     let servers: Vec<Live<'_>> =
@@ -160,7 +160,7 @@ impl Settled {
     fn new(
         lab: &Lab,
         request: &SavedRequest<'_>,
-        targets: &[Target],
+        targets: &[ComparedServer],
         sides: &[SideResults],
     ) -> Result<Self, Failed> {
         let levels = Levels::new(targets, sides, &*lab.observer)?;
@@ -184,7 +184,7 @@ impl Settled {
     fn conclude(
         self,
         facts: CompareFacts,
-        targets: &[Target],
+        targets: &[ComparedServer],
         sides: &[SideResults],
     ) -> Comparison {
         let fewest = sides.iter().map(|side| side.runs.len()).min().unwrap_or(0);
@@ -193,7 +193,7 @@ impl Settled {
         let facts = CompareFacts {
             workload: first.map_or_else(String::new, |run| run.summary.run.workload.clone()),
             slo: first.map_or_else(String::new, |run| promised(&run.plan.measure)),
-            from_baseline: targets.iter().any(Target::is_live),
+            from_baseline: targets.iter().any(ComparedServer::is_live),
             blocks: fewest,
             ..facts
         };
@@ -202,9 +202,11 @@ impl Settled {
         let behind = self.gpus.into_iter().zip(self.prices);
         let all = (0..).zip(targets.iter().zip(sides)).zip(behind);
         let side =
-            |((place, (target, taken)), behind): ((u32, (&Target, &SideResults)), _)| SavedSide {
-                side: describe(target, taken, behind),
-                runs: self.levels.cells(place, taken),
+            |((place, (target, taken)), behind): ((u32, (&ComparedServer, &SideResults)), _)| {
+                SavedSide {
+                    side: describe(target, taken, behind),
+                    runs: self.levels.cells(place, taken),
+                }
             };
         let saved = all.map(side).collect();
         let comparison = compare::saved(facts, design, saved, self.floor, self.insists);
@@ -221,12 +223,12 @@ fn known_floor(
 ) -> Result<Option<Floor>, Failed> {
     let has_slo =
         sides.iter().flat_map(|side| &side.runs).any(|run| run.plan.measure.slo.is_some());
-    let is_here = |run: &&Run| {
+    let is_here = |run: &&SideRun| {
         let host = &run.manifest.host;
         format!("{}, {}", host.cpu, host.system) == crate::calibrate::machine()
     };
     let first = sides.iter().filter_map(|side| side.runs.first());
-    let mut runs: Vec<&Run> = first.filter(is_here).collect();
+    let mut runs: Vec<&SideRun> = first.filter(is_here).collect();
     // One rig, one word about its floor.
     runs.dedup_by_key(|run| (&run.plan.target.url, &run.manifest.target.model));
     for run in runs {
@@ -246,18 +248,18 @@ fn known_floor(
 
 /// Who it is.
 fn describe(
-    target: &Target,
+    target: &ComparedServer,
     taken: &SideResults,
     (gpus, price_per_gpu_hour): (Option<u32>, Option<f64>),
 ) -> Side {
     let first = taken.runs.first().map(|run| &run.manifest.target);
     let shown = match &target.place {
-        Place::Saved(folders) => {
+        RunSource::Saved(folders) => {
             let folders: Vec<String> =
                 folders.iter().map(|folder| folder.display().to_string()).collect();
             folders.join(", ")
         }
-        Place::Live(_) => first.map_or_else(String::new, |first| first.url.clone()),
+        RunSource::Live(_) => first.map_or_else(String::new, |first| first.url.clone()),
     };
     Side {
         name: target.name.clone(),
@@ -269,7 +271,7 @@ fn describe(
 }
 
 /// The request, as far as independent runs have it in common.
-fn design(targets: &[Target], sides: &[SideResults], levels: &Levels) -> Design {
+fn design(targets: &[ComparedServer], sides: &[SideResults], levels: &Levels) -> Design {
     let design = Design {
         sides: targets.iter().map(|target| target.name.clone()).collect(),
         quantity: if levels.has_runs() { Quantity::Runs } else { Quantity::Goodput },
@@ -294,13 +296,13 @@ fn design(targets: &[Target], sides: &[SideResults], levels: &Levels) -> Design 
 /// Whether those were sent the same that should have been: runs of one seed at one load.
 fn proof(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
     let (reference, others) = sides.split_first()?;
-    let twin = |run: &Run, side: &SideResults| {
-        let is_twin = |other: &&Run| {
+    let twin = |run: &SideRun, side: &SideResults| {
+        let is_twin = |other: &&SideRun| {
             other.plan.load.seed == run.plan.load.seed && levels.place(other) == levels.place(run)
         };
         side.runs.iter().find(is_twin).map(|twin| twin.path.clone())
     };
-    let group = |run: &Run| {
+    let group = |run: &SideRun| {
         let twins = others.iter().map(|side| twin(run, side));
         std::iter::once(Some(run.path.clone())).chain(twins).collect::<Option<Vec<PathBuf>>>()
     };

@@ -142,7 +142,7 @@ impl Meeting {
             }),
             begin: Some(begin(member, &handle)),
             handle: handle.clone(),
-            sinks: vec![Box::new(Counting(Arc::clone(&tally)))],
+            sinks: vec![Box::new(ProgressCounter(Arc::clone(&tally)))],
             ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
@@ -231,9 +231,9 @@ fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
 }
 
 /// Counts what a client tells while it goes on.
-struct Counting(Arc<Mutex<Tally>>);
+struct ProgressCounter(Arc<Mutex<Tally>>);
 
-impl RunSink for Counting {
+impl RunSink for ProgressCounter {
     fn record(&mut self, record: &RequestRecord) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(record);
     }

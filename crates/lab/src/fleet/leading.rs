@@ -9,7 +9,9 @@ use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{Begin, Snapshot};
-use goodput_fleet::{Leader, LeaderSettings, Limits, MemberState, Order, OrderKind, Phase, Totals};
+use goodput_fleet::{
+    Leader, LeaderSettings, MemberPhase, MemberState, Order, OrderKind, PeerLimits, Totals,
+};
 use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
 use goodput_stats::Summary;
@@ -74,7 +76,7 @@ impl Meeting {
             token: meeting.token.clone(),
             fleet: fleet.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            limits: Limits::default(),
+            limits: PeerLimits::default(),
         };
         let address = listening_address(&meeting)?;
         let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
@@ -336,9 +338,9 @@ impl Drop for ShardsMarker {
 /// Why a client does not begin with the others.
 fn not_ready(member: &MemberState) -> Option<String> {
     match &member.phase {
-        Phase::Ready => None,
-        Phase::Refused(why) => Some(format!("cannot: {why}")),
-        Phase::Lost(why) => Some(format!("was lost: {why}")),
+        MemberPhase::Ready => None,
+        MemberPhase::Refused(why) => Some(format!("cannot: {why}")),
+        MemberPhase::Lost(why) => Some(format!("was lost: {why}")),
         _ => Some("is not ready".to_owned()),
     }
 }

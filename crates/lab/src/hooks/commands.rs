@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::error::Failed;
 use crate::events::Observer;
 use crate::interrupt::{Interrupt, Patience};
-use crate::shell::{self, Outcome};
+use crate::shell::{self, ShellOutcome};
 
 /// What the commands are told about the run.
 #[derive(Debug, Clone)]
@@ -32,13 +32,13 @@ pub(super) fn before(
         return Err(Failed::interrupted("stopped before --before-cmd ran: nothing was sent"));
     }
     match run(command, names, observer, interrupt) {
-        Ok(Outcome::Ended(status)) if status.success() => Ok(()),
-        Ok(Outcome::Ended(status)) => {
+        Ok(ShellOutcome::Ended(status)) if status.success() => Ok(()),
+        Ok(ShellOutcome::Ended(status)) => {
             let how = shell::ended(status);
             Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent"))
                 .hint("the run starts only if it exits with status 0; `… || true` lets it fail"))
         }
-        Ok(Outcome::Stopped | Outcome::TooLong) => Err(Failed::interrupted(stopped)),
+        Ok(ShellOutcome::Stopped | ShellOutcome::TooLong) => Err(Failed::interrupted(stopped)),
         Err(error) => Err(Failed::usage(format!("cannot run --before-cmd: {error}"))
             .hint("a shell runs it: sh -c '…'")),
     }
@@ -52,9 +52,9 @@ pub(super) fn after(
     interrupt: &Interrupt,
 ) {
     let how = match run(command, names, observer, interrupt) {
-        Ok(Outcome::Ended(status)) if status.success() => return,
-        Ok(Outcome::Ended(status)) => shell::ended(status),
-        Ok(Outcome::Stopped | Outcome::TooLong) => "was stopped".to_owned(),
+        Ok(ShellOutcome::Ended(status)) if status.success() => return,
+        Ok(ShellOutcome::Ended(status)) => shell::ended(status),
+        Ok(ShellOutcome::Stopped | ShellOutcome::TooLong) => "was stopped".to_owned(),
         Err(error) => format!("cannot be run: {error}"),
     };
     observer.warn(format!("--after-cmd `{command}` {how}"));
@@ -65,7 +65,7 @@ fn run(
     names: &RunNames,
     observer: &dyn Observer,
     interrupt: &Interrupt,
-) -> io::Result<Outcome> {
+) -> io::Result<ShellOutcome> {
     // What it says must not be drawn over.
     let _terminal = observer.lend_terminal();
     let patience = Patience::new(interrupt)?;

@@ -49,8 +49,8 @@ pub(super) struct Span {
     pub(super) start_time_unix_nano: String,
     pub(super) end_time_unix_nano: String,
     pub(super) attributes: Vec<KeyValue>,
-    pub(super) events: Vec<Event>,
-    pub(super) status: Status,
+    pub(super) events: Vec<SpanEvent>,
+    pub(super) status: SpanStatus,
 }
 
 /// `SPAN_KIND_CLIENT`
@@ -61,14 +61,14 @@ pub(super) const SAMPLED: u32 = 1;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Event {
+pub(super) struct SpanEvent {
     pub(super) time_unix_nano: String,
     pub(super) name: &'static str,
 }
 
 /// Unset where all went well: that is for those to say who know the whole trace.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Status {
+pub(super) struct SpanStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

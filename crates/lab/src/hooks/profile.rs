@@ -39,14 +39,14 @@ pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> 
     let started = ask(
         goodput_wire::start_profile(&endpoint),
         START_LIMIT,
-        &Waiting { interrupt, told: None },
+        &AnswerWaiter { interrupt, told: None },
     );
     if started.is_err() {
         // It may have begun all the same.
         let _ = ask(
             goodput_wire::stop_profile(&endpoint),
             UNDO_LIMIT,
-            &Waiting { interrupt, told: None },
+            &AnswerWaiter { interrupt, told: None },
         );
     }
     match started {
@@ -72,7 +72,7 @@ pub(super) fn stop(ready: &Ready, observer: &dyn Observer, interrupt: &Interrupt
     let why = match ask(
         goodput_wire::stop_profile(&endpoint),
         STOP_LIMIT,
-        &Waiting { interrupt, told: Some(observer) },
+        &AnswerWaiter { interrupt, told: Some(observer) },
     ) {
         Ok(true) => return,
         Ok(false) => "it has no /stop_profile".to_owned(),
@@ -87,7 +87,7 @@ fn said(Failure { class, message, .. }: &Failure) -> String {
 }
 
 /// Who waits for an answer, and who is told that it takes long.
-struct Waiting<'a> {
+struct AnswerWaiter<'a> {
     interrupt: &'a Interrupt,
     told: Option<&'a dyn Observer>,
 }
@@ -96,7 +96,7 @@ struct Waiting<'a> {
 fn ask(
     answer: impl Future<Output = Result<bool, Failure>>,
     limit: Duration,
-    waiting: &Waiting<'_>,
+    waiting: &AnswerWaiter<'_>,
 ) -> Result<bool, Failure> {
     let failed = |class, message: String| Failure { class, stage: FailureStage::Headers, message };
     let local = |error: std::io::Error| failed(ErrorClass::LocalLimit, error.to_string());

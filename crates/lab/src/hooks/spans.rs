@@ -7,7 +7,9 @@ use goodput_model::{Api, Header, Nanos, Phase, Plan, RequestRecord, TraceIds, Tr
 use goodput_record::Manifest;
 use goodput_wire::BaseUrl;
 
-use super::otlp::{AnyValue, Attributes, CLIENT, ERROR, Event, Resource, SAMPLED, Span, Status};
+use super::otlp::{
+    AnyValue, Attributes, CLIENT, ERROR, Resource, SAMPLED, Span, SpanEvent, SpanStatus,
+};
 
 /// Makes spans of one run.
 pub(super) struct Spans<'a> {
@@ -61,9 +63,9 @@ impl<'a> Spans<'a> {
             end_time_unix_nano: at(last(record)),
             attributes: self.attributes(record),
             events: stages(record)
-                .map(|(name, instant)| Event { time_unix_nano: at(instant), name })
+                .map(|(name, instant)| SpanEvent { time_unix_nano: at(instant), name })
                 .collect(),
-            status: failure.map_or_else(Status::default, |failure| Status {
+            status: failure.map_or_else(SpanStatus::default, |failure| SpanStatus {
                 message: Some(goodput_model::plain(&failure.message)),
                 code: Some(ERROR),
             }),

@@ -80,7 +80,7 @@ impl Destination {
 
 /// What became of the spans of a run.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct SpanDelivery {
     /// Spans that are there.
     pub(super) taken: u64,
     /// Spans that the collector looked at and did not want.
@@ -91,7 +91,7 @@ pub(super) struct Sent {
     pub(super) cut: Option<Failed>,
 }
 
-impl Sent {
+impl SpanDelivery {
     /// The same with those of a further run.
     pub(super) fn add(&mut self, more: Self) {
         if self.rejected == 0 {
@@ -122,7 +122,7 @@ pub(super) fn export(
     folder: &Path,
     to: &Destination,
     wait: &Wait,
-) -> Result<Option<Sent>, FolderError> {
+) -> Result<Option<SpanDelivery>, FolderError> {
     let folder = RunFolder::open(folder)?;
     let (plan, manifest) = (folder.plan()?, folder.manifest()?);
     let Some(spans) = Spans::new(&plan, &manifest) else { return Ok(None) };
@@ -130,10 +130,10 @@ pub(super) fn export(
     let documents = Documents { resource: spans.resource(), spans: found };
     Ok(Some(match to {
         Destination::File(path) => match add_to_file(path, documents) {
-            Ok(taken) => Sent { taken, ..Sent::default() },
+            Ok(taken) => SpanDelivery { taken, ..SpanDelivery::default() },
             Err(error) => {
                 let why = format!("cannot write `{}`: {error}", path.display());
-                Sent { cut: Some(Failed::usage(why)), ..Sent::default() }
+                SpanDelivery { cut: Some(Failed::usage(why)), ..SpanDelivery::default() }
             }
         },
         Destination::Collector(url) => post(url, documents, wait),
@@ -251,8 +251,12 @@ impl ExportResponse {
 }
 
 /// Hands the documents to a collector, one after the other.
-fn post(url: &BaseUrl, documents: impl Iterator<Item = (Vec<u8>, u64)>, wait: &Wait) -> Sent {
-    let mut sent = Sent::default();
+fn post(
+    url: &BaseUrl,
+    documents: impl Iterator<Item = (Vec<u8>, u64)>,
+    wait: &Wait,
+) -> SpanDelivery {
+    let mut sent = SpanDelivery::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => tokio::task::LocalSet::new()
@@ -267,7 +271,7 @@ async fn post_all(
     url: &BaseUrl,
     documents: impl Iterator<Item = (Vec<u8>, u64)>,
     wait: &Wait,
-    sent: &mut Sent,
+    sent: &mut SpanDelivery,
 ) -> Result<(), Failed> {
     let shown = url.shown();
     let cut = |taken: u64, why: &str| {

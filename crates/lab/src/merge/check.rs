@@ -10,14 +10,14 @@ use crate::error::Failed;
 use crate::events::Observer;
 
 /// The folder of one client.
-pub(super) struct Client {
+pub(super) struct ClientFolder {
     pub(super) folder: RunFolder,
     pub(super) plan: Plan,
     pub(super) manifest: Manifest,
     pub(super) facts: ShardFacts,
 }
 
-impl Client {
+impl ClientFolder {
     fn shown(&self) -> String {
         format!("`{}`", self.folder.path().display())
     }
@@ -38,7 +38,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Opens the folders, in the order of their ranks.
-pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
+pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string())
             .hint("name the run folders of the shards, each with plan.toml, manifest.json and requests.log")
@@ -59,7 +59,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<Client>, Failed> {
             return Err(Failed::usage(format!("`{}` is {what}, not a shard", path.display()))
                 .hint("shards are measured with --shard K/N; to compare whole runs use `goodput compare`"));
         };
-        clients.push(Client { folder, plan, manifest, facts });
+        clients.push(ClientFolder { folder, plan, manifest, facts });
     }
     clients.sort_by_key(|client| client.facts.shard.index());
     Ok(clients)
@@ -72,7 +72,7 @@ pub(super) fn nothing() -> Failed {
 
 /// Refuses what does not belong together; `force` lets pass what may have a reason.
 pub(super) fn agree(
-    clients: &[Client],
+    clients: &[ClientFolder],
     expected: Option<u32>,
     force: bool,
     observer: &dyn Observer,
@@ -106,7 +106,12 @@ pub(super) fn agree(
 }
 
 /// Whether two clients sent parts of one load to one server.
-fn same(one: &Client, other: &Client, force: bool, observer: &dyn Observer) -> Result<(), Failed> {
+fn same(
+    one: &ClientFolder,
+    other: &ClientFolder,
+    force: bool,
+    observer: &dyn Observer,
+) -> Result<(), Failed> {
     let refuse = |what: &str, a: &str, b: &str| {
         let message =
             format!("{} and {} differ in {what}: {a} and {b}", one.shown(), other.shown());
@@ -121,7 +126,8 @@ fn same(one: &Client, other: &Client, force: bool, observer: &dyn Observer) -> R
         let hint = "the ranks had different data sets, traces or tokenizers";
         return Err(refuse("workload (its hash)", a, b).hint(hint));
     }
-    let fleet = |client: &Client| client.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
+    let fleet =
+        |client: &ClientFolder| client.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
     let may_differ = [
         ("target", one.plan.target.url.clone(), other.plan.target.url.clone()),
         ("model", one.manifest.target.model.clone(), other.manifest.target.model.clone()),

@@ -6,7 +6,7 @@ use goodput_model::{
 use goodput_record::{Host, Manifest, Merged, State};
 use goodput_stats::{Requests, Summary, fails_alone, usual_failures};
 
-use super::check::Client;
+use super::check::ClientFolder;
 use crate::error::Failed;
 use crate::saved;
 
@@ -17,7 +17,7 @@ const TOGETHER_S: f64 = 1.0;
 const LONGEST: usize = 120;
 
 /// Every client of the plan, those that left no record too.
-pub(super) fn of_all(clients: &[(&Client, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
+pub(super) fn of_all(clients: &[(&ClientFolder, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
     let Some((first, _)) = clients.first() else { return Ok(Vec::new()) };
     let (of, fleet) = (first.facts.shard.count(), &first.facts.fleet);
     let begun = first_instants(clients);
@@ -40,7 +40,7 @@ pub(super) fn of_all(clients: &[(&Client, &Merged)]) -> Result<Vec<ShardPart>, F
         .collect())
 }
 
-fn part(client: &Client, merged: &Merged, summary: &Summary) -> ShardPart {
+fn part(client: &ClientFolder, merged: &Merged, summary: &Summary) -> ShardPart {
     let of_client = |caveat: &&Caveat| caveat.code.is_of_client() || is_of_path(caveat.code);
     let mut caveats: Vec<Caveat> = summary.caveats.iter().filter(of_client).cloned().collect();
     let manifest = &client.manifest;
@@ -66,7 +66,7 @@ fn part(client: &Client, merged: &Merged, summary: &Summary) -> ShardPart {
 
 /// Its numbers as it wrote them, or computed from its log where it could not, or where the log is not
 /// what it was then.
-fn summary(client: &Client, merged: &Merged) -> Result<Summary, Failed> {
+fn summary(client: &ClientFolder, merged: &Merged) -> Result<Summary, Failed> {
     let written = client.folder.summary::<Summary>().filter(|summary| {
         summary.schema == Summary::SCHEMA
             && client.manifest.state != State::Running
@@ -133,9 +133,9 @@ fn leave_out_common(parts: &mut [ShardPart]) {
 }
 
 /// How long after the first each began, in milliseconds.
-fn first_instants(clients: &[(&Client, &Merged)]) -> Vec<Option<f64>> {
+fn first_instants(clients: &[(&ClientFolder, &Merged)]) -> Vec<Option<f64>> {
     let is_common = have_common_start(clients.iter().map(|(client, _)| &client.facts));
-    let instant = |client: &Client| {
+    let instant = |client: &ClientFolder| {
         let manifest = &client.manifest;
         let epoch = i128::from(manifest.epoch_ns?);
         Some(if is_common {
@@ -150,7 +150,7 @@ fn first_instants(clients: &[(&Client, &Merged)]) -> Vec<Option<f64>> {
 }
 
 /// When a rule ended the run for all, in seconds since its first instant.
-pub(super) fn decided_s(clients: &[(&Client, &Merged)]) -> Option<f64> {
+pub(super) fn decided_s(clients: &[(&ClientFolder, &Merged)]) -> Option<f64> {
     let decided = |manifest: &&Manifest| {
         !matches!(manifest.ended_by, None | Some(EndedBy::Plan | EndedBy::User))
     };
@@ -160,8 +160,8 @@ pub(super) fn decided_s(clients: &[(&Client, &Merged)]) -> Option<f64> {
 
 /// Those that ended before the others, and when: stopped alone, killed, or with a log that was cut.
 /// Who went on until a rule ended the run was there to its end.
-fn set_cuts(clients: &[(&Client, &Merged)], parts: &mut [ShardPart]) {
-    let end = |(client, merged): &(&Client, &Merged)| {
+fn set_cuts(clients: &[(&ClientFolder, &Merged)], parts: &mut [ShardPart]) {
+    let end = |(client, merged): &(&ClientFolder, &Merged)| {
         client.manifest.stopped_s.unwrap_or(merged.last_end.as_secs())
     };
     let decided = decided_s(clients).unwrap_or(f64::INFINITY);

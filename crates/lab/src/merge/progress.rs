@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::check::Client;
+use super::check::ClientFolder;
 use crate::events::Observer;
 
 /// When the first line comes, and how often another.
@@ -19,7 +19,7 @@ const LOG: &str = "requests.log";
 /// Tells how far it is from a thread of its own, until the result is dropped.
 pub(super) fn tell<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    clients: &[Client],
+    clients: &[ClientFolder],
     out: &'scope Path,
     is_merged: &'scope AtomicBool,
     observer: &'scope dyn Observer,

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use goodput_model::{EndedBy, ShardPart};
 use goodput_record::{Manifest, Merged, State};
 
-use super::check::Client;
+use super::check::ClientFolder;
 use super::health;
 
 /// Notes of all clients that are kept.
 const NOTES: usize = 50;
 
 /// While it is being made: what the first of all says, with nothing that is of one machine alone.
-pub(super) fn begin(clients: &[Client]) -> Manifest {
+pub(super) fn begin(clients: &[ClientFolder]) -> Manifest {
     let mut manifest = clients[0].manifest.clone();
     if let Some(watcher) = watcher(clients) {
         let seen = &clients[watcher].manifest;
@@ -29,20 +29,21 @@ pub(super) fn begin(clients: &[Client]) -> Manifest {
 }
 
 /// The client whose view of the server is kept: the first that saw it to the end.
-pub(super) fn watcher(clients: &[Client]) -> Option<usize> {
-    let sees = |client: &&Client| {
+pub(super) fn watcher(clients: &[ClientFolder]) -> Option<usize> {
+    let sees = |client: &&ClientFolder| {
         let system = &client.manifest.system;
         !system.metrics.is_empty() || !system.gpus.is_empty()
     };
-    let is_whole = |client: &Client| client.manifest.state == State::Complete;
-    let place = |found: &Client| clients.iter().position(|client| std::ptr::eq(client, found));
+    let is_whole = |client: &ClientFolder| client.manifest.state == State::Complete;
+    let place =
+        |found: &ClientFolder| clients.iter().position(|client| std::ptr::eq(client, found));
     let all = || clients.iter().filter(sees);
     all().find(|client| is_whole(client)).or_else(|| all().next()).and_then(place)
 }
 
 /// Once its logs are there.
 pub(super) fn end(
-    clients: &[(&Client, &Merged)],
+    clients: &[(&ClientFolder, &Merged)],
     begun: Manifest,
     shards: Vec<ShardPart>,
 ) -> Manifest {

@@ -7,9 +7,9 @@ use goodput_model::{ErrorClass, Failure, Plan};
 use crate::Failed;
 
 /// Why a run would be pointless.
-pub(super) enum Refusal {
+pub(super) enum ProbeRefusal {
     /// The server refuses a field that can be left out.
-    Fields(Field, Failure),
+    Fields(OptionalField, Failure),
     /// The target does not answer.
     Unreachable(Failure),
     /// The answer will be the same for every request.
@@ -20,7 +20,7 @@ pub(super) enum Refusal {
 
 /// Fields that a run can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum OptionalField {
     /// `stream_options`
     Usage,
     /// `min_tokens`, `ignore_eos`
@@ -28,12 +28,12 @@ pub(super) enum Field {
 }
 
 /// The field that a refusal is about.
-pub(super) fn refused_field(failure: &Failure) -> Option<Field> {
+pub(super) fn refused_field(failure: &Failure) -> Option<OptionalField> {
     let is_about = |name: &str| failure.message.contains(name);
     match failure.class {
-        ErrorClass::Http(400 | 422) if is_about("stream_options") => Some(Field::Usage),
+        ErrorClass::Http(400 | 422) if is_about("stream_options") => Some(OptionalField::Usage),
         ErrorClass::Http(400 | 422) if is_about("ignore_eos") || is_about("min_tokens") => {
-            Some(Field::Exact)
+            Some(OptionalField::Exact)
         }
         _ => None,
     }
@@ -51,7 +51,7 @@ pub(super) struct TargetNames<'a> {
     pub(super) listed: &'a [String],
 }
 
-impl Refusal {
+impl ProbeRefusal {
     /// Whether a wrong model name may be the cause.
     pub(super) fn may_be_about_model(&self) -> bool {
         let (Self::Final(failure) | Self::Fields(_, failure)) = self else { return false };

@@ -96,7 +96,7 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use goodput_campaign::compare::{Ask, Cell, Design, Gate, Limit, Side, SideFacts};
+    use goodput_campaign::compare::{ComparedRun, Design, Gate, Limit, RunAsk, Side, SideFacts};
     use goodput_model::Verdict;
 
     use super::*;
@@ -108,8 +108,8 @@ mod tests {
             ..Side::default()
         };
         let gate = Gate { metric: "ttft_p99".to_owned(), limit: Limit::Below, change: 0.05 };
-        let run = |number| Cell {
-            ask: Ask { number, block: 1, side: 0, level: 0, seed: 1 },
+        let run = |number| ComparedRun {
+            ask: RunAsk { number, block: 1, side: 0, level: 0, seed: 1 },
             verdict: Verdict::Valid,
             doubt: None,
             figures: std::collections::BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use goodput_campaign::saved::{PointView, ResultDetails, RunDetails, SavedResult, SweepDetails};
-use goodput_campaign::sweep::{PointSummary, Purpose, Standing, SweepSummary};
+use goodput_campaign::sweep::{PointStanding, PointSummary, Purpose, SweepSummary};
 use goodput_model::Plan;
 use goodput_record::{Artifact, CampaignFolder, FolderError, Manifest, RunFolder};
 use goodput_stats::{Details, Summary, audit_run, completed, details as found_in};
@@ -111,7 +111,7 @@ fn rests_on(summary: &SweepSummary) -> Option<&PointSummary> {
     let is_it = |PointSummary { point, standing, .. }: &&PointSummary| {
         matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
             && point.ask.level.value() == confirmed
-            && *standing == Standing::Met
+            && *standing == PointStanding::Met
     };
     summary.points.iter().rfind(is_it)
 }

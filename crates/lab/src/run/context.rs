@@ -7,7 +7,7 @@ use goodput_engine::{Begin, FdLimit};
 use goodput_model::{Repeat, Shard, ShardFacts};
 use goodput_stats::Summary;
 
-use super::{Prepared, Start};
+use super::{Prepared, StartBarrier};
 use crate::error::Failed;
 use crate::events::{Observer, RunSink};
 use crate::handle::RunHandle;
@@ -92,7 +92,7 @@ pub struct RunContext {
     /// Another run shows the progress of both.
     pub is_silent: bool,
     /// Holds it back until others can begin too.
-    pub start: Option<Start>,
+    pub start: Option<StartBarrier>,
     /// Which of several clients this is.
     pub shard: Option<ShardFacts>,
     /// Waits until all clients are ready; gives the common first instant on this machine's clock.

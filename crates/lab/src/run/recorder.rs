@@ -14,7 +14,7 @@ use crate::handle::RunHandle;
 use crate::server::Looks;
 
 /// Writes records as they come.
-pub(super) struct Recorder {
+pub(super) struct RunRecorder {
     pub(super) observer: Arc<dyn Observer>,
     pub(super) handle: RunHandle,
     pub(super) logs: Logs,
@@ -40,7 +40,7 @@ fn append_text(texts: &TextWriter, record: &RequestRecord) -> Result<(), FolderE
     texts.append(record, answer.as_deref())
 }
 
-impl Recorder {
+impl RunRecorder {
     /// Writes what was seen of the server's side after the last answer, which says nothing of the
     /// client.
     pub(super) fn look_last(&mut self) {
@@ -77,7 +77,7 @@ impl Recorder {
     }
 }
 
-impl Sink for Recorder {
+impl Sink for RunRecorder {
     fn record(&mut self, record: RequestRecord) {
         self.logs.requests.append(&record);
         self.watch.add(&record);

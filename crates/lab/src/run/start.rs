@@ -6,22 +6,22 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// Holds a run back until all others can begin too. Dropped before its run could begin, it holds
 /// no run back.
 #[derive(Debug)]
-pub struct Start {
-    all: Arc<All>,
+pub struct StartBarrier {
+    all: Arc<BarrierState>,
     has_begun: AtomicBool,
 }
 
 #[derive(Debug)]
-struct All {
+struct BarrierState {
     /// Runs that are waited for.
     missing: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Start {
+impl StartBarrier {
     /// One for each run; all of them begin at the same instant.
     pub fn together(runs: usize) -> Vec<Self> {
-        let all = Arc::new(All { missing: Mutex::new(runs), changed: Condvar::new() });
+        let all = Arc::new(BarrierState { missing: Mutex::new(runs), changed: Condvar::new() });
         let one = |_| Self { all: Arc::clone(&all), has_begun: AtomicBool::new(false) };
         (0..runs).map(one).collect()
     }
@@ -42,7 +42,7 @@ impl Start {
     }
 }
 
-impl Drop for Start {
+impl Drop for StartBarrier {
     fn drop(&mut self) {
         self.arrive();
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn nobody_begins_before_the_last_and_nobody_waits_for_one_that_failed() {
-        let mut starts = Start::together(3);
+        let mut starts = StartBarrier::together(3);
         let (failed, last) = (starts.pop().unwrap(), starts.pop().unwrap());
         let first = starts.pop().unwrap();
         let has_begun = Arc::new(AtomicBool::new(false));

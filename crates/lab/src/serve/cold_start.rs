@@ -8,7 +8,7 @@ use goodput_clock::now;
 use goodput_model::{Plan, Scrape, Signal, SignalValue};
 use serde::Serialize;
 
-use super::{Command, Place, Server, Values};
+use super::{Command, ServerPlace, StartedServer, Values};
 use crate::error::Failed;
 use crate::events::Silent;
 use crate::idle::{IdleState, wait_idle};
@@ -71,9 +71,9 @@ impl ColdStartTrial<'_> {
         say: impl Fn(&ColdStartStep) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
         let plan = &mut self.plan;
-        let place = Place::from_plan(plan)?;
+        let place = ServerPlace::from_plan(plan)?;
         let command = Command::parse(self.command, &self.values, &place.offered())?;
-        let server = Server::start(&command, self.log, &place, self.grace)?;
+        let server = StartedServer::start(&command, self.log, &place, self.grace)?;
         say(&ColdStartStep::Group(server.group()))?;
         let (ready, start) = server.wait_ready(plan, self.within, &Silent)?;
         say(&ColdStartStep::Start(start))?;

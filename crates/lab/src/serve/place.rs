@@ -18,11 +18,11 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(50);
 
 /// The place of a server that we start.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ServerPlace {
     addresses: Vec<SocketAddr>,
 }
 
-impl Place {
+impl ServerPlace {
     /// Where the plan's requests go.
     pub fn from_plan(plan: &Plan) -> Result<Self, Failed> {
         let url = &plan.target.url;

@@ -29,14 +29,14 @@ const SELDOM: Nanos = Nanos::from_millis(10_000);
 
 /// What is to be read.
 pub(super) struct PageSettings {
-    pub(super) pages: Vec<Page>,
+    pub(super) pages: Vec<ServerPage>,
     pub(super) interval: Nanos,
     /// For one answer.
     pub(super) limit: Duration,
 }
 
 /// One page.
-pub(super) struct Page {
+pub(super) struct ServerPage {
     place: PagePlace,
     /// The target's own: it may well have none.
     is_own: bool,
@@ -45,7 +45,7 @@ pub(super) struct Page {
     map: Option<Arc<MetricsMap>>,
 }
 
-impl Page {
+impl ServerPage {
     pub(super) fn metrics(place: PagePlace, map: Option<Arc<MetricsMap>>) -> Self {
         Self { place, is_own: false, is_of_gpus: false, map }
     }
@@ -119,11 +119,11 @@ async fn watch(
         let number = *count;
         *count += 1;
         let kind = if page.is_of_gpus {
-            Kind::Gpus(Rc::clone(&exporter))
+            PageOwner::Gpus(Rc::clone(&exporter))
         } else {
-            Kind::Metrics(EndpointFollower::new(page.map))
+            PageOwner::Metrics(EndpointFollower::new(page.map))
         };
-        endpoints.push(Endpoint {
+        endpoints.push(PolledPage {
             reader: page.place.reader(),
             is_own: page.is_own,
             number,
@@ -131,28 +131,29 @@ async fn watch(
             limit: asked.limit,
             interval: asked.interval,
             looks: looks.clone(),
-            tally: Tally::default(),
+            tally: PageTally::default(),
         });
     }
-    let mut endpoints = all(endpoints, async |mut endpoint: Endpoint| {
+    let mut endpoints = all(endpoints, async |mut endpoint: PolledPage| {
         endpoint.look().await;
         endpoint
     })
     .await;
-    let lines = endpoints.iter().filter_map(Endpoint::first_word).collect();
+    let lines = endpoints.iter().filter_map(PolledPage::first_word).collect();
     endpoints.retain(|endpoint| !endpoint.is_absent());
     let _ = tell.send(PageFacts { lines, ..describe(&endpoints, &exporter.borrow()) });
-    let endpoints =
-        all(endpoints, async move |endpoint: Endpoint| endpoint.follow(stop.clone(), begin).await)
-            .await;
+    let endpoints = all(endpoints, async move |endpoint: PolledPage| {
+        endpoint.follow(stop.clone(), begin).await
+    })
+    .await;
     describe(&endpoints, &exporter.borrow())
 }
 
 /// Does the same with all at once; they come back in order.
 async fn all(
-    endpoints: Vec<Endpoint>,
-    what: impl AsyncFn(Endpoint) -> Endpoint + 'static,
-) -> Vec<Endpoint> {
+    endpoints: Vec<PolledPage>,
+    what: impl AsyncFn(PolledPage) -> PolledPage + 'static,
+) -> Vec<PolledPage> {
     let what = Rc::new(what);
     let mut tasks = JoinSet::new();
     for (place, endpoint) in endpoints.into_iter().enumerate() {
@@ -167,17 +168,17 @@ async fn all(
     done.into_iter().map(|(_, endpoint)| endpoint).collect()
 }
 
-fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> PageFacts {
+fn describe(endpoints: &[PolledPage], exporter: &GpuExporter) -> PageFacts {
     let mut told = PageFacts { gpus: exporter.facts().to_vec(), ..PageFacts::default() };
     let mut troubles = Vec::new();
     for endpoint in endpoints {
         let url = endpoint.reader.shown();
         match &endpoint.kind {
-            Kind::Metrics(follower) => {
+            PageOwner::Metrics(follower) => {
                 let engine = follower.engine().to_owned();
                 told.metrics.push(MetricsSource { url, engine });
             }
-            Kind::Gpus(_) => {
+            PageOwner::Gpus(_) => {
                 troubles.extend(endpoint.tally.trouble(&url));
                 told.exporters.push(url);
             }
@@ -191,27 +192,27 @@ fn describe(endpoints: &[Endpoint], exporter: &GpuExporter) -> PageFacts {
 }
 
 /// Whose page it is.
-enum Kind {
+enum PageOwner {
     Metrics(EndpointFollower),
     Gpus(Rc<RefCell<GpuExporter>>),
 }
 
 /// One page, look after look.
-struct Endpoint {
+struct PolledPage {
     reader: PageReader,
     is_own: bool,
     /// Among those of its kind.
     number: u32,
-    kind: Kind,
+    kind: PageOwner,
     limit: Duration,
     interval: Nanos,
     looks: Looks,
-    tally: Tally,
+    tally: PageTally,
 }
 
 /// How it went so far.
 #[derive(Debug, Default)]
-struct Tally {
+struct PageTally {
     looks: u64,
     failures: u64,
     /// Since the last answer.
@@ -219,7 +220,7 @@ struct Tally {
     last: Option<(String, bool)>,
 }
 
-impl Tally {
+impl PageTally {
     /// Counts a look; its trouble, with what follows from it.
     fn add(&mut self, trouble: Option<(String, bool)>) -> Option<String> {
         self.looks += 1;
@@ -253,7 +254,7 @@ impl Tally {
     }
 }
 
-impl Endpoint {
+impl PolledPage {
     /// Asks, reads and passes on.
     async fn look(&mut self) {
         let asked = now();
@@ -262,7 +263,7 @@ impl Endpoint {
         let took = answered - outcome.as_ref().map_or(asked, |page| page.asked);
         let at = answered - Nanos(took.0 / 2);
         match &mut self.kind {
-            Kind::Metrics(follower) => {
+            PageOwner::Metrics(follower) => {
                 let outcome = outcome
                     .map_err(|error| (error.to_string(), error.is_absence()))
                     .and_then(|page| read(follower, &page).map_err(|why| (why, false)));
@@ -274,7 +275,7 @@ impl Endpoint {
                     self.looks.push(scrape);
                 }
             }
-            Kind::Gpus(exporter) => {
+            PageOwner::Gpus(exporter) => {
                 let trouble = outcome.as_ref().err().map(PageError::to_string);
                 self.tally.add(trouble.map(|message| (message, false)));
                 if let Ok(page) = outcome {
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn who_fails_again_and_again_is_asked_seldom() {
-        let mut tally = Tally::default();
+        let mut tally = PageTally::default();
         let (quick, slow) = (Nanos::from_millis(100), Nanos::from_millis(20_000));
         let trouble = || Some(("late".to_owned(), false));
         assert_eq!(tally.spacing(quick), quick);

@@ -1,7 +1,7 @@
 //! The thread that reads pages, on real sockets.
 
 use goodput_model::Scrape;
-use goodput_testkit::{Request, Server, Step};
+use goodput_testkit::{ArrivedRequest, Server, Step};
 
 use super::*;
 use crate::Silent;
@@ -91,7 +91,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
 
 #[test]
 fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
-    let server = Server::start(|request: &Request| {
+    let server = Server::start(|request: &ArrivedRequest| {
         if request.number == 0 {
             return vec![answer("200 OK", "text/plain", PAGE)];
         }
@@ -112,7 +112,7 @@ fn a_page_without_end_does_not_hold_up_who_is_in_a_hurry() {
 
 #[test]
 fn what_fails_is_on_record_and_does_not_end_it() {
-    let script = |request: &Request| match request.number {
+    let script = |request: &ArrivedRequest| match request.number {
         0 => vec![answer("500 Oh", "text/plain", "no")],
         1 => vec![answer("200 OK", "text/html; charset=utf-8", "<html>")],
         2 => vec![Step::write("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nup"), Step::Close],

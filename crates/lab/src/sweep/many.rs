@@ -18,7 +18,7 @@ use crate::checks::check_plan;
 use crate::error::Failed;
 use crate::events::{Observer, SweepProgress};
 use crate::run::{Lab, prepare};
-use crate::serve::{Command, Place, Server};
+use crate::serve::{Command, ServerPlace, StartedServer};
 
 /// The values of one configuration, in the order given.
 type Values = Vec<(String, String)>;
@@ -41,20 +41,20 @@ pub fn check(request: &SweepRequest) -> Result<(), Failed> {
     for values in &configurations(request)? {
         let (own, filled) = own(request, values)?;
         if let Some(serve) = &request.serve {
-            command(serve, &filled, &Place::from_plan(&own.plan)?)?;
+            command(serve, &filled, &ServerPlace::from_plan(&own.plan)?)?;
         }
     }
     Ok(())
 }
 
-fn command(serve: &ServerRequest, filled: &Values, place: &Place) -> Result<Command, Failed> {
+fn command(serve: &ServerRequest, filled: &Values, place: &ServerPlace) -> Result<Command, Failed> {
     Command::parse(&serve.command, &filled.iter().cloned().collect(), &place.offered())
 }
 
 /// Sweeps each configuration that is not done yet.
 pub fn sweep(lab: &Lab, request: &SweepRequest, folder: &CampaignFolder) -> Result<Sweeps, Failed> {
     let all = configurations(request)?;
-    let mut settings = Settings { lab, request, folder, all, done: Vec::new() };
+    let mut settings = ConfigurationQueue { lab, request, folder, all, done: Vec::new() };
     carry_out(&mut settings, &lab.interrupt)?;
     settings.take_done();
     // One that could never begin is an error like any other.
@@ -65,7 +65,7 @@ pub fn sweep(lab: &Lab, request: &SweepRequest, folder: &CampaignFolder) -> Resu
 }
 
 /// Configurations, one after the other.
-struct Settings<'a> {
+struct ConfigurationQueue<'a> {
     lab: &'a Lab,
     request: &'a SweepRequest,
     folder: &'a CampaignFolder,
@@ -73,7 +73,7 @@ struct Settings<'a> {
     done: Vec<Configuration>,
 }
 
-impl Settings<'_> {
+impl ConfigurationQueue<'_> {
     /// The number, the values and the folder of the next configuration.
     fn following(&self) -> Option<(u32, Values, PathBuf)> {
         let values = self.all.get(self.done.len())?.clone();
@@ -104,7 +104,7 @@ impl Settings<'_> {
     }
 }
 
-impl Planner for Settings<'_> {
+impl Planner for ConfigurationQueue<'_> {
     type Step = (u32, Values, PathBuf);
     type End = ();
 
@@ -226,14 +226,14 @@ fn with_server(
     filled: &Values,
 ) -> Result<(), Failed> {
     let mut plan = own.plan.clone();
-    let place = Place::from_plan(&plan)?;
+    let place = ServerPlace::from_plan(&plan)?;
     let command = command(serve, filled, &place)?;
     let path = folder.path().to_owned();
     let log = path.join(LOG);
     check_inside(&log).map_err(|error| {
         Failed::usage(format!("cannot write the server's log `{}`: {error}", log.display()))
     })?;
-    let server = Server::start(&command, &log, &place, GRACE)?;
+    let server = StartedServer::start(&command, &log, &place, GRACE)?;
     let within = Duration::try_from_secs_f64(serve.timeout_s).unwrap_or(LONGEST_START);
     let (ready, start) = server.wait_ready(&mut plan, within, &*lab.observer)?;
     keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());

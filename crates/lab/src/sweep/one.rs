@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::sweep::{
-    Ask, Estimate, Figures, Point, PointSummary, Purpose, Standing, Step, SweepFacts, SweepPlan,
-    SweepState, SweepSummary, Unclear, answer, estimate, judge, next,
+    Figures, Point, PointAsk, PointStanding, PointSummary, Purpose, SweepFacts, SweepPlan,
+    SweepState, SweepStep, SweepSummary, TimeEstimate, Unclear, answer, estimate, judge, next,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
@@ -18,7 +18,7 @@ use super::saved::SavedPoint;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::Failed;
-use crate::events::{SweepProgress, SweepView};
+use crate::events::{SweepProgress, SweepSoFar};
 use crate::host;
 use crate::idle::{IdleSignal, wait_idle};
 use crate::readiness::{self, Ready};
@@ -158,7 +158,7 @@ impl<'a> Sweep<'a> {
         left.seconds += more_s;
         if self.facts.estimated.is_none() {
             let so_far = self.took();
-            let whole = Estimate { seconds: left.seconds + so_far, ..left.clone() };
+            let whole = TimeEstimate { seconds: left.seconds + so_far, ..left.clone() };
             self.lab.observer.sweep(&SweepProgress::Estimated(&whole));
             self.facts.estimated = Some(whole);
         }
@@ -172,7 +172,7 @@ impl<'a> Sweep<'a> {
     /// One point.
     fn measure_point(
         &mut self,
-        ask: &Ask,
+        ask: &PointAsk,
         left_s: Option<f64>,
     ) -> Result<(PathBuf, Summary), Failed> {
         self.folder.set_aside(ask.number).map_err(unwritable)?;
@@ -189,7 +189,7 @@ impl<'a> Sweep<'a> {
     /// Adds a point, and writes what is known now.
     fn keep(
         &mut self,
-        ask: Ask,
+        ask: PointAsk,
         path: &Path,
         summary: &Summary,
         took: Nanos,
@@ -200,7 +200,7 @@ impl<'a> Sweep<'a> {
         self.points.push((saved::name(path), Point { ask, figures }));
         let summary = self.write();
         self.show(&summary.points, true);
-        let is_gone = standing == Standing::Unclear(Unclear::ServerGone);
+        let is_gone = standing == PointStanding::Unclear(Unclear::ServerGone);
         Ok(if is_gone { Outcome::CutShort } else { Outcome::Measured })
     }
 
@@ -222,7 +222,7 @@ impl<'a> Sweep<'a> {
         let (answer, left) =
             if is_new { (answer(plan, &done), estimate(plan, &done)) } else { (None, None) };
         let (answer, left) = (answer.as_ref(), left.as_ref());
-        let view = SweepView { plan, points, is_new, answer, left };
+        let view = SweepSoFar { plan, points, is_new, answer, left };
         self.lab.observer.sweep(&SweepProgress::Points(view));
     }
 
@@ -236,18 +236,18 @@ impl<'a> Sweep<'a> {
 }
 
 impl Planner for Sweep<'_> {
-    type Step = Ask;
+    type Step = PointAsk;
     type End = SweepState;
 
-    fn next(&mut self) -> Next<Ask, SweepState> {
+    fn next(&mut self) -> Next<PointAsk, SweepState> {
         let done = self.done();
         match next(&self.request.sweep, &done) {
-            Step::Measure(ask) => Next::Measure(ask),
-            Step::Done => Next::Over(ended(&done, &self.request.sweep)),
+            SweepStep::Measure(ask) => Next::Measure(ask),
+            SweepStep::Done => Next::Over(ended(&done, &self.request.sweep)),
         }
     }
 
-    fn measure(&mut self, ask: &Ask) -> Result<Outcome, Failed> {
+    fn measure(&mut self, ask: &PointAsk) -> Result<Outcome, Failed> {
         let mut ask = *ask;
         let planned_s = ask.burn_in_s;
         if std::mem::take(&mut self.is_cold) {
@@ -269,7 +269,7 @@ impl Planner for Sweep<'_> {
         }
     }
 
-    fn is_back(&mut self, _: &Ask) -> bool {
+    fn is_back(&mut self, _: &PointAsk) -> bool {
         // The engine inside the process does not go away, and its successor would be another.
         if self.ready.mock.is_some() {
             return true;
@@ -297,7 +297,7 @@ impl Planner for Sweep<'_> {
         }
     }
 
-    fn settle(&mut self, _: &Ask) {
+    fn settle(&mut self, _: &PointAsk) {
         pause(Nanos::from_secs_f64(self.request.sweep.settle_s.clamp(0.0, 3600.0)));
         let emptied =
             wait_idle(&self.plan, &self.ready, IDLE_LIMIT, &|| self.lab.interrupt.is_interrupted());
@@ -325,7 +325,7 @@ fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
     let Some(last) = done.last() else { return SweepState::TargetLost };
     match judge(&last.figures, plan) {
         _ if last.figures.ok > 0 => SweepState::Complete,
-        Standing::Unclear(Unclear::ServerGone) => SweepState::TargetLost,
+        PointStanding::Unclear(Unclear::ServerGone) => SweepState::TargetLost,
         _ => SweepState::NoGoodAnswer,
     }
 }
@@ -338,7 +338,7 @@ pub fn unwritable(error: FolderError) -> Failed {
 }
 
 /// What stands before the progress line.
-fn progress_label(ask: &Ask, left_s: Option<f64>) -> String {
+fn progress_label(ask: &PointAsk, left_s: Option<f64>) -> String {
     let level = ask.level;
     let left =
         left_s.map_or_else(String::new, |left| format!(" · {} left", goodput_stats::about(left)));

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use goodput_campaign::sweep::{Ask, Level, Purpose};
+use goodput_campaign::sweep::{Level, PointAsk, Purpose};
 use goodput_model::{LoadExtent, Mode, Plan, Rate};
 
 /// The plan of this point.
-pub(super) fn plan(base: &Plan, ask: &Ask) -> Plan {
+pub(super) fn plan(base: &Plan, ask: &PointAsk) -> Plan {
     let mut plan = at_level(base, ask.level, ask.seed, (ask.burn_in_s, ask.seconds));
     plan.load.num_requests = ask.requests;
     // A warm-up must warm up, and a twin shows what its loop hides.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use goodput_campaign::sweep::{Ask, Figures, Point, SweepFacts, SweepState, SweepSummary, Sweeps};
+use goodput_campaign::sweep::{
+    Figures, Point, PointAsk, SweepFacts, SweepState, SweepSummary, Sweeps,
+};
 use goodput_record::{Artifact, CampaignFolder, FolderError};
 
 use super::many;
@@ -104,7 +106,7 @@ pub(super) fn points(
 ) -> Result<Vec<SavedPoint>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
-    let read = |begun: goodput_record::Asked<Ask>| {
+    let read = |begun: goodput_record::Asked<PointAsk>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
         match runs::read(path) {
             Ok(summary) => Some(SavedPoint {

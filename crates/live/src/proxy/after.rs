@@ -31,14 +31,14 @@ pub(crate) struct WholeRequest {
 
 /// The answer as far as it was looked at, and the frame that was not: it is looked at when the next one
 /// comes, which saves a turn of the task for each.
-pub(crate) struct AnswerReader {
+pub(crate) struct ObservedAnswer {
     pub(crate) passing: AnswerTap,
     waiting: Option<(Bytes, Read)>,
     last: Option<Read>,
     keeping: Keeping,
 }
 
-impl AnswerReader {
+impl ObservedAnswer {
     pub(crate) fn new(passing: AnswerTap, keeping: Keeping) -> Self {
         Self { passing, waiting: None, last: None, keeping }
     }
@@ -71,7 +71,7 @@ impl AnswerReader {
 pub(crate) struct Over {
     pub(crate) number: u64,
     pub(crate) arrived: Nanos,
-    pub(crate) seen: Box<AnswerReader>,
+    pub(crate) seen: Box<ObservedAnswer>,
     pub(crate) ending: Ending,
     pub(crate) failure: Option<Failure>,
     pub(crate) is_cut: bool,
@@ -87,7 +87,7 @@ impl Over {
             self.ending = Ending::Whole;
         }
         let Self { number, arrived, seen, ending, failure, is_cut, bytes, at } = self;
-        let AnswerReader { passing, last, .. } = *seen;
+        let ObservedAnswer { passing, last, .. } = *seen;
         let tally = &after.tally;
         match ending {
             Ending::Whole => {}
@@ -112,14 +112,14 @@ impl Over {
 }
 
 /// What is done after bytes were passed on.
-enum Job {
+enum AfterBytes {
     Asked(Box<WholeRequest>, Option<Bytes>),
     Over(Box<Over>),
 }
 
 /// Work that waits until what came has been passed on.
 pub(crate) struct After {
-    jobs: RefCell<Vec<Job>>,
+    jobs: RefCell<Vec<AfterBytes>>,
     more: Notify,
     witness: Arc<dyn Witness>,
     tally: Arc<Tally>,
@@ -140,14 +140,14 @@ impl After {
 
     /// The body of a request is whole.
     pub(crate) fn whole(&self, told: Box<WholeRequest>, body: Option<Bytes>) {
-        self.push(Job::Asked(told, body));
+        self.push(AfterBytes::Asked(told, body));
     }
 
     pub(crate) fn over(&self, over: Over) {
-        self.push(Job::Over(Box::new(over)));
+        self.push(AfterBytes::Over(Box::new(over)));
     }
 
-    fn push(&self, job: Job) {
+    fn push(&self, job: AfterBytes) {
         self.jobs.borrow_mut().push(job);
         self.more.notify_one();
     }
@@ -174,10 +174,10 @@ impl After {
         }
     }
 
-    fn tell(&self, job: Job) {
+    fn tell(&self, job: AfterBytes) {
         match job {
-            Job::Over(over) => (*over).tell(self),
-            Job::Asked(told, body) => {
+            AfterBytes::Over(over) => (*over).tell(self),
+            AfterBytes::Asked(told, body) => {
                 let WholeRequest { number, arrived, head } = *told;
                 let session = self.session_header.as_ref().and_then(|name| {
                     let value = head.headers.get(name)?.as_bytes();

@@ -17,7 +17,7 @@ use crate::proxy::heads::{self, api_of};
 use crate::proxy::inquiry::Payload;
 use crate::proxy::keeping::{Allowance, Keeping};
 use crate::proxy::settings::{Limits, Upstream};
-use crate::proxy::upstream::{Answer, Failed, Plan, Pool};
+use crate::proxy::upstream::{Pool, UpstreamAnswer, UpstreamFailure, UpstreamRoute};
 
 /// Bytes of an answer that are read before others are turned to.
 const TURN: u64 = 256 << 10;
@@ -31,7 +31,7 @@ pub struct Backend {
 
 /// A request of our own, whole from the beginning.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct OwnRequest {
     /// Method, path and headers as a client sends them: what belongs to its connection is left out.
     pub head: Parts,
     /// The body.
@@ -49,16 +49,24 @@ pub struct Question {
 impl Backend {
     /// Resolves the name and prepares TLS; connects when there is something to send.
     pub fn new(upstream: &Upstream, limits: &Limits) -> Result<Self, EndpointError> {
-        Ok(Self::with_allowance(Plan::new(upstream)?, limits.clone(), Allowance::default()))
+        Ok(Self::with_allowance(
+            UpstreamRoute::new(upstream)?,
+            limits.clone(),
+            Allowance::default(),
+        ))
     }
 
-    pub(crate) fn with_allowance(plan: Plan, limits: Limits, allowance: Allowance) -> Self {
+    pub(crate) fn with_allowance(
+        plan: UpstreamRoute,
+        limits: Limits,
+        allowance: Allowance,
+    ) -> Self {
         Self { pool: Rc::new(Pool::new(plan, limits)), allowance }
     }
 
     /// Sends a request, reads its answer to the end and throws it away. Whatever happens is in the
     /// exchange, measured as that of a request that is passed on.
-    pub async fn ask(&self, question: Question) -> Exchange {
+    pub async fn ask(&self, question: OwnRequest) -> Exchange {
         let (head, limit) = (&question.head, question.limit);
         let is_api = api_of(&head.method, head.uri.path()).is_some();
         let mut passing = AnswerTap::new(is_api, question.keep_text);
@@ -86,10 +94,10 @@ impl Backend {
 
     async fn ask_within(
         &self,
-        question: Question,
+        question: OwnRequest,
         passing: &mut AnswerTap,
     ) -> Result<Read, Failure> {
-        let Question { head, body, via, most_bytes, .. } = question;
+        let OwnRequest { head, body, via, most_bytes, .. } = question;
         let body = Some(body).filter(|body| !body.is_empty());
         let mut is_fresh = false;
         let (response, mut answer) = loop {
@@ -157,7 +165,7 @@ impl Backend {
         request: Request<Payload>,
         is_fresh: bool,
         exchange: &mut Exchange,
-    ) -> Result<(Response<()>, Answer), Failed> {
+    ) -> Result<(Response<()>, UpstreamAnswer), UpstreamFailure> {
         let begin = now();
         let failed = is_fresh.then_some(exchange.connection);
         let link = match self.pool.take_idle(failed) {
@@ -165,7 +173,7 @@ impl Backend {
             // In a box, so that requests that need no new connection do not have its size.
             None => Box::pin(self.pool.connect_for(failed))
                 .await
-                .map_err(|failure| Failed { failure, is_stale: false })?,
+                .map_err(|failure| UpstreamFailure { failure, is_stale: false })?,
         };
         exchange.reconnects = u32::from(is_fresh);
         if link.opened.is_none() && self.pool.plan.http == Http::Http2 {
@@ -176,7 +184,7 @@ impl Backend {
             let message = "the answer has a transfer coding that was not requested".to_owned();
             let failure =
                 Failure { class: ErrorClass::BadHttp, stage: FailureStage::Headers, message };
-            return Err(Failed { failure, is_stale: false });
+            return Err(UpstreamFailure { failure, is_stale: false });
         }
         Ok((response, answer))
     }

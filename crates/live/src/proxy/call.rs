@@ -7,10 +7,10 @@ use goodput_clock::now;
 use goodput_model::{Failure, Nanos};
 use goodput_wire::{AnswerTap, Read};
 
-use crate::proxy::after::{AnswerReader, Over};
+use crate::proxy::after::{ObservedAnswer, Over};
 use crate::proxy::inquiry::Inquiry;
 use crate::proxy::keeping::Keeping;
-use crate::proxy::line::UnderWay;
+use crate::proxy::line::LineRequest;
 use crate::proxy::shared::Shared;
 use crate::proxy::witness::Ending;
 
@@ -20,26 +20,26 @@ pub(crate) struct Call {
     number: u64,
     arrived: Nanos,
     inquiry: Option<Rc<Inquiry>>,
-    seen: Option<Box<AnswerReader>>,
+    seen: Option<Box<ObservedAnswer>>,
     ending: Ending,
     /// What went wrong, where something did.
     failure: Option<Failure>,
     /// Bytes of the answer's body.
     bytes: u64,
-    _under_way: UnderWay,
+    _under_way: LineRequest,
 }
 
 impl Call {
     pub(crate) fn new(
         shared: &Rc<Shared>,
-        under_way: UnderWay,
+        under_way: LineRequest,
         number: u64,
         arrived: Nanos,
         passing: AnswerTap,
     ) -> Self {
         shared.tally.in_flight.add(1);
         let keeping = Keeping::new(&shared.allowance, shared.limits.kept_total);
-        let seen = AnswerReader::new(passing, keeping);
+        let seen = ObservedAnswer::new(passing, keeping);
         Self {
             shared: Rc::clone(shared),
             number,

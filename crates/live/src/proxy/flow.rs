@@ -1,4 +1,4 @@
-//! [`Flow`]: one stream of a client's connection of HTTP/2, as far as its client must take something.
+//! [`FlowTimer`]: one stream of a client's connection of HTTP/2, as far as its client must take something.
 //!
 //! Such a client holds an answer up by opening no window for it. The socket stays writable then, and
 //! nothing asks the answer for more: only who looks from outside can notice.
@@ -12,17 +12,17 @@ use tokio::sync::Notify;
 
 /// A stream, and since when its client has taken nothing although there is something.
 #[derive(Default)]
-pub(crate) struct Flow {
+pub(crate) struct FlowTimer {
     /// When a frame was handed out behind which none was asked for.
     handed: Cell<Option<Nanos>>,
     end: Notify,
 }
 
 tokio::task_local! {
-    static FLOW: Rc<Flow>;
+    static FLOW: Rc<FlowTimer>;
 }
 
-impl Flow {
+impl FlowTimer {
     /// That of the stream whose task this is; a connection of HTTP/1.1 has none.
     pub(crate) fn current() -> Option<Rc<Self>> {
         FLOW.try_with(Rc::clone).ok()

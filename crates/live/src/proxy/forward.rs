@@ -24,7 +24,7 @@ use crate::proxy::reply::{Passed, Reply};
 use crate::proxy::said::{self, HEALTH, Own};
 use crate::proxy::seats::RequestPermits;
 use crate::proxy::shared::Shared;
-use crate::proxy::upstream::{Answer, Failed};
+use crate::proxy::upstream::{UpstreamAnswer, UpstreamFailure};
 
 /// Passes requests of a worker on to the upstream.
 pub(crate) struct Forwarder {
@@ -125,7 +125,7 @@ async fn pass_on(
     head: &Parts,
     inquiry: &Rc<Inquiry>,
     call: &mut Call,
-) -> Result<(Response<()>, Answer), Failure> {
+) -> Result<(Response<()>, UpstreamAnswer), Failure> {
     let begin = now();
     let mut is_fresh = false;
     loop {
@@ -155,7 +155,9 @@ async fn pass_on(
                 passing.head(PassedHead { status, headers, read });
                 return Ok((response, answer));
             }
-            Err(Failed { is_stale: true, .. }) if !is_fresh && inquiry.trouble().is_none() => {
+            Err(UpstreamFailure { is_stale: true, .. })
+                if !is_fresh && inquiry.trouble().is_none() =>
+            {
                 forwarder.shared.tally.resent.add(1);
                 exchange.blocked = now() - begin;
                 exchange.stamps.sent_first = None;

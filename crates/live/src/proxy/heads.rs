@@ -11,7 +11,7 @@ use crate::proxy::said::Own;
 
 /// Where requests go, as it stands in their heads.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     http: Http,
     scheme: Scheme,
     authority: Authority,
@@ -25,7 +25,7 @@ pub(crate) struct Target {
 /// Routes that a base may name in full.
 const ROUTES: [&str; 2] = ["/chat/completions", "/completions"];
 
-impl Target {
+impl RequestTarget {
     pub(crate) fn new(url: &BaseUrl, http: Http) -> Result<Self, EndpointError> {
         let wrong = |reason: String| EndpointError::Header { name: "host".to_owned(), reason };
         let (path, query) = url.path_and_query();
@@ -87,7 +87,7 @@ impl Target {
         if self.http == Http::Http1 {
             out.insert(header::HOST, self.host.clone());
         }
-        let named = Named::from_headers(headers);
+        let named = ConnectionHeaderNames::from_headers(headers);
         for (name, value) in headers {
             let is_ours = [header::HOST, header::CONTENT_LENGTH, header::EXPECT].contains(name);
             if !is_ours && !is_hop(name) && !named.contains(name) {
@@ -120,7 +120,7 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
     if headers.contains_key(header::TRANSFER_ENCODING) {
         headers.remove(header::CONTENT_LENGTH);
     }
-    let named = Named::from_headers(headers);
+    let named = ConnectionHeaderNames::from_headers(headers);
     let gone: Vec<_> =
         headers.keys().filter(|name| is_hop(name) || named.contains(name)).cloned().collect();
     for name in gone {
@@ -129,9 +129,9 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
 }
 
 /// The names that `Connection` names.
-struct Named(Vec<HeaderName>);
+struct ConnectionHeaderNames(Vec<HeaderName>);
 
-impl Named {
+impl ConnectionHeaderNames {
     fn from_headers(headers: &HeaderMap) -> Self {
         let values = headers.get_all(header::CONNECTION).iter();
         let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));

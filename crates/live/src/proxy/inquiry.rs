@@ -28,12 +28,12 @@ pub(crate) enum Trouble {
 /// A request's body while it comes in. It outlives the attempt to send it: what has come of it can be
 /// sent once more.
 pub(crate) struct Inquiry {
-    inner: RefCell<Inner>,
+    inner: RefCell<InquiryState>,
     /// As the client said; none where it did not.
     length: Option<u64>,
 }
 
-struct Inner {
+struct InquiryState {
     incoming: Incoming,
     shared: Rc<Shared>,
     kept: BodyBuffer,
@@ -68,7 +68,7 @@ impl Inquiry {
         let is_empty = incoming.is_end_stream();
         let inquiry = Self {
             length,
-            inner: RefCell::new(Inner {
+            inner: RefCell::new(InquiryState {
                 incoming,
                 shared: Rc::clone(shared),
                 kept: BodyBuffer::One(Bytes::new()),
@@ -176,7 +176,7 @@ impl Inquiry {
     }
 }
 
-impl Inner {
+impl InquiryState {
     fn take(&mut self, bytes: &Bytes) {
         self.came += bytes.len() as u64;
         let limits = &self.shared.limits;
@@ -225,7 +225,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for InquiryState {
     fn drop(&mut self) {
         self.release();
     }

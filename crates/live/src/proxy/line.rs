@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
-use crate::proxy::flow::Flow;
+use crate::proxy::flow::FlowTimer;
 use crate::proxy::settings::Limits;
 
 /// How long a connection may be open without a request.
@@ -69,7 +69,7 @@ pub(crate) struct Line {
     /// Those who wait until the client takes something.
     waiting: RefCell<Vec<Waker>>,
     /// Its streams, where it is of HTTP/2.
-    flows: RefCell<Vec<Weak<Flow>>>,
+    flows: RefCell<Vec<Weak<FlowTimer>>>,
 }
 
 /// What is to be done about a connection.
@@ -106,13 +106,13 @@ impl Line {
     }
 
     /// A request has begun; it ends with the guard. Returns when its first byte came, too.
-    pub(crate) fn begin(self: &Rc<Self>, is_shared: bool) -> (UnderWay, Nanos) {
+    pub(crate) fn begin(self: &Rc<Self>, is_shared: bool) -> (LineRequest, Nanos) {
         self.is_shared.set(is_shared);
         self.has_asked.set(true);
         self.under_way.set(self.under_way.get() + 1);
         let first = self.head_since.take();
         let arrived = first.filter(|_| !is_shared).unwrap_or(self.last_read.get());
-        (UnderWay { line: Rc::clone(self), seat: None }, arrived)
+        (LineRequest { line: Rc::clone(self), seat: None }, arrived)
     }
 
     /// Its seat, while it has a request in flight.
@@ -196,8 +196,8 @@ impl Line {
     }
 
     /// A new stream.
-    pub(crate) fn flow(&self) -> Rc<Flow> {
-        let flow = Rc::new(Flow::default());
+    pub(crate) fn flow(&self) -> Rc<FlowTimer> {
+        let flow = Rc::new(FlowTimer::default());
         self.flows.borrow_mut().push(Rc::downgrade(&flow));
         flow
     }
@@ -362,19 +362,19 @@ impl Line {
 }
 
 /// A request in flight on a line.
-pub(crate) struct UnderWay {
+pub(crate) struct LineRequest {
     line: Rc<Line>,
     seat: Option<Seat>,
 }
 
-impl UnderWay {
+impl LineRequest {
     /// It has this seat to its end.
     pub(crate) fn sits(&mut self, seat: Seat) {
         self.seat = Some(seat);
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for LineRequest {
     fn drop(&mut self) {
         self.line.under_way.set(self.line.under_way.get() - 1);
         self.line.idle_since.set(now());

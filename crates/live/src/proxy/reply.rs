@@ -8,14 +8,14 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::proxy::call::Call;
-use crate::proxy::flow::Flow;
+use crate::proxy::flow::FlowTimer;
 use crate::proxy::line::Line;
-use crate::proxy::upstream::Answer;
+use crate::proxy::upstream::UpstreamAnswer;
 
 /// The upstream broke off: the client must see that the answer is not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the upstream closed the connection")]
-pub(crate) struct Cut;
+pub(crate) struct CutAnswer;
 
 /// The body of an answer.
 pub(crate) enum Reply {
@@ -25,11 +25,11 @@ pub(crate) enum Reply {
 
 /// An answer that is passed on frame by frame, and looked at behind that.
 pub(crate) struct Passed {
-    answer: Answer,
+    answer: UpstreamAnswer,
     call: Call,
     line: Rc<Line>,
     /// The stream that it leaves on, where that is one.
-    flow: Option<Rc<Flow>>,
+    flow: Option<Rc<FlowTimer>>,
     /// The end of the connection would be taken for the end of the answer.
     ends_with_line: bool,
     /// The upstream broke off.
@@ -38,12 +38,17 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    pub(crate) fn new(answer: Answer, call: Call, line: Rc<Line>, ends_with_line: bool) -> Self {
-        let flow = Flow::current();
+    pub(crate) fn new(
+        answer: UpstreamAnswer,
+        call: Call,
+        line: Rc<Line>,
+        ends_with_line: bool,
+    ) -> Self {
+        let flow = FlowTimer::current();
         Self { answer, call, line, flow, ends_with_line, is_cut: false, is_over: false }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutAnswer>>> {
         if self.is_over {
             return Poll::Ready(None);
         }
@@ -73,11 +78,11 @@ impl Passed {
     }
 
     /// Breaks off, once the client has everything that had come: hyper drops what it has not written.
-    fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutAnswer>>> {
         ready!(self.line.poll_heard(cx));
         self.is_over = true;
         self.break_line();
-        Poll::Ready(Some(Err(Cut)))
+        Poll::Ready(Some(Err(CutAnswer)))
     }
 
     fn break_line(&self) {
@@ -103,12 +108,12 @@ impl Drop for Passed {
 
 impl Body for Reply {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = CutAnswer;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, CutAnswer>>> {
         match self.get_mut() {
             Self::Own(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Passed(passed) => {

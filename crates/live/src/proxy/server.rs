@@ -27,9 +27,9 @@ use crate::proxy::seats::RequestPermits;
 use crate::proxy::settings::{Limits, Settings, TlsFiles};
 use crate::proxy::shared::Shared;
 use crate::proxy::tally::Tally;
-use crate::proxy::upstream::Plan;
+use crate::proxy::upstream::UpstreamRoute;
 use crate::proxy::witness::Witness;
-use crate::proxy::worker::{Phase, Worker};
+use crate::proxy::worker::{ProxyPhase, Worker};
 
 /// Connections that may wait to be accepted: the standard 128 makes a burst wait a second for its
 /// retry.
@@ -93,7 +93,7 @@ pub struct Drained {
 pub struct Proxy {
     address: SocketAddr,
     tally: Arc<Tally>,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<ProxyPhase>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
@@ -112,10 +112,10 @@ impl Proxy {
         let header =
             |name: String| name.parse::<HeaderName>().map_err(|_| ProxyError::Header(name.clone()));
         let tally = Arc::new(Tally::default());
-        let (phase, phases) = watch::channel(Phase::Open);
+        let (phase, phases) = watch::channel(ProxyPhase::Open);
         let count = settings.workers.max(1);
-        let part = Part {
-            plan: Plan::new(&settings.upstream)?,
+        let part = WorkerParts {
+            plan: UpstreamRoute::new(&settings.upstream)?,
             tls: settings.tls.as_ref().map(acceptor).transpose()?,
             seats: RequestPermits::new(settings.limits.connections),
             limits: settings.limits,
@@ -155,7 +155,7 @@ impl Proxy {
     /// Takes no more requests, waits for those in flight up to a limit, and cuts the rest. When this
     /// returns, the witness has heard of every one of them.
     pub fn drain(mut self, limit: Duration) -> Drained {
-        self.phase.send_replace(Phase::Draining);
+        self.phase.send_replace(ProxyPhase::Draining);
         let end = now() + Nanos::from(limit);
         while now() < end && !self.threads.iter().all(JoinHandle::is_finished) {
             pause(LOOK);
@@ -165,7 +165,7 @@ impl Proxy {
     }
 
     fn stop(&mut self) {
-        self.phase.send_replace(Phase::Stopped);
+        self.phase.send_replace(ProxyPhase::Stopped);
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so; there is nothing more to do about it here.
             let _ = thread.join();
@@ -181,8 +181,8 @@ impl Drop for Proxy {
 
 /// What each worker is made of.
 #[derive(Clone)]
-struct Part {
-    plan: Plan,
+struct WorkerParts {
+    plan: UpstreamRoute,
     tls: Option<TlsAcceptor>,
     seats: RequestPermits,
     limits: Limits,
@@ -194,8 +194,8 @@ struct Part {
     allowance: Allowance,
 }
 
-impl Part {
-    fn run(self, listener: TcpListener, phases: watch::Receiver<Phase>) -> io::Result<()> {
+impl WorkerParts {
+    fn run(self, listener: TcpListener, phases: watch::Receiver<ProxyPhase>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let tasks = LocalSet::new();
         let worker = tasks.block_on(&runtime, async {

@@ -25,21 +25,24 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// The body of the last request that was taken, until its beginning is read.
 #[derive(Clone, Default)]
-pub(crate) struct LastBody(Rc<Cell<Option<Place>>>);
+pub(crate) struct LastBody(Rc<Cell<Option<ParsePosition>>>);
 
 impl LastBody {
     /// A request was taken.
     pub(crate) fn request(&self, body: &impl Body) {
         let length = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() };
-        self.0.set(Some(length.map_or(Place::ChunkSize { size: 0, is_over: false }, Place::Data)));
+        self.0.set(Some(
+            length
+                .map_or(ParsePosition::ChunkSize { size: 0, is_over: false }, ParsePosition::Data),
+        ));
     }
 }
 
 /// What the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParsePosition {
     /// A head, or trailers.
-    Lines(Lines),
+    Lines(HeadLines),
     /// Nothing that is known: a head has ended, and its request is still to be taken.
     AfterHead,
     /// A body of which so many bytes are to come.
@@ -52,9 +55,9 @@ enum Place {
     Spoiled,
 }
 
-/// Lines up to an empty one.
+/// HeadLines up to an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Lines {
+struct HeadLines {
     /// Bytes of the line so far, its CR included, and the last of them.
     length: usize,
     last: u8,
@@ -63,19 +66,19 @@ struct Lines {
     is_head: bool,
 }
 
-impl Lines {
+impl HeadLines {
     const HEAD: Self = Self { length: 0, last: 0, may_end: false, is_head: true };
     const TRAILERS: Self = Self { length: 0, last: 0, may_end: true, is_head: false };
 }
 
-impl Place {
+impl ParsePosition {
     /// Goes over the next bytes, at least one; how many it took, and where the next one is. Spoils a bare
     /// LF.
     fn pass(self, bytes: &mut [u8]) -> (usize, Self) {
         let up_to = |most: u64| usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len());
         match self {
             Self::Lines(lines) => lines.pass(bytes),
-            Self::Data(0) => (0, Self::Lines(Lines::HEAD)),
+            Self::Data(0) => (0, Self::Lines(HeadLines::HEAD)),
             Self::Data(left) => (up_to(left), Self::Data(left - up_to(left) as u64)),
             Self::Chunk(0) => (0, Self::ChunkSize { size: 0, is_over: false }),
             Self::Chunk(left) => (up_to(left), Self::Chunk(left - up_to(left) as u64)),
@@ -86,22 +89,22 @@ impl Place {
 }
 
 /// One byte more of the line before a chunk. What is wrong with it hyper finds out.
-fn chunk_size(size: u64, is_over: bool, byte: u8) -> Place {
+fn chunk_size(size: u64, is_over: bool, byte: u8) -> ParsePosition {
     let digit = char::from(byte).to_digit(16).filter(|_| !is_over);
     match (byte, digit) {
-        (b'\n', _) if size == 0 => Place::Lines(Lines::TRAILERS),
+        (b'\n', _) if size == 0 => ParsePosition::Lines(HeadLines::TRAILERS),
         // With the line end behind its bytes.
-        (b'\n', _) => Place::Chunk(size.saturating_add(2)),
+        (b'\n', _) => ParsePosition::Chunk(size.saturating_add(2)),
         (_, Some(digit)) => {
             let size = size.saturating_mul(16).saturating_add(u64::from(digit));
-            Place::ChunkSize { size, is_over }
+            ParsePosition::ChunkSize { size, is_over }
         }
-        _ => Place::ChunkSize { size, is_over: true },
+        _ => ParsePosition::ChunkSize { size, is_over: true },
     }
 }
 
-impl Lines {
-    fn pass(mut self, bytes: &mut [u8]) -> (usize, Place) {
+impl HeadLines {
+    fn pass(mut self, bytes: &mut [u8]) -> (usize, ParsePosition) {
         let mut passed = 0;
         for byte in bytes {
             passed += 1;
@@ -112,16 +115,20 @@ impl Lines {
             }
             if last != b'\r' {
                 *byte = SPOILED;
-                return (passed, Place::Spoiled);
+                return (passed, ParsePosition::Spoiled);
             }
             let is_empty = std::mem::take(&mut self.length) == 1;
             if is_empty && self.may_end {
-                let next = if self.is_head { Place::AfterHead } else { Place::Lines(Self::HEAD) };
+                let next = if self.is_head {
+                    ParsePosition::AfterHead
+                } else {
+                    ParsePosition::Lines(Self::HEAD)
+                };
                 return (passed, next);
             }
             self.may_end |= !is_empty;
         }
-        (passed, Place::Lines(self))
+        (passed, ParsePosition::Lines(self))
     }
 }
 
@@ -129,7 +136,7 @@ impl Lines {
 pub(crate) struct Strict<I> {
     io: I,
     line: Rc<Line>,
-    place: Place,
+    place: ParsePosition,
     taken: LastBody,
     /// What came behind a head.
     held: Bytes,
@@ -138,17 +145,17 @@ pub(crate) struct Strict<I> {
 impl<I> Strict<I> {
     pub(crate) fn new(io: I, line: &Rc<Line>, taken: &LastBody) -> Self {
         let (line, taken) = (Rc::clone(line), taken.clone());
-        Self { io, line, place: Place::Lines(Lines::HEAD), taken, held: Bytes::new() }
+        Self { io, line, place: ParsePosition::Lines(HeadLines::HEAD), taken, held: Bytes::new() }
     }
 
     /// How many of these bytes may be handed on now.
     fn pass(&mut self, bytes: &mut [u8]) -> usize {
         let mut passed = 0;
-        while passed < bytes.len() && self.place != Place::AfterHead {
+        while passed < bytes.len() && self.place != ParsePosition::AfterHead {
             let (n, next) = self.place.pass(&mut bytes[passed..]);
             passed += n;
             self.place = next;
-            if next == Place::Spoiled {
+            if next == ParsePosition::Spoiled {
                 self.held = Bytes::from_static(HEAD_END);
                 // So that its client sees the answer.
                 self.line.leaves_rest();
@@ -166,14 +173,14 @@ impl<I: AsyncRead + Unpin> AsyncRead for Strict<I> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let strict = self.get_mut();
-        if strict.place == Place::AfterHead {
+        if strict.place == ParsePosition::AfterHead {
             // Nothing is read between a head and its request.
             let Some(body) = strict.taken.0.take() else {
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             };
             strict.place = body;
         }
-        if strict.place == Place::Spoiled {
+        if strict.place == ParsePosition::Spoiled {
             let end = strict.held.split_to(strict.held.len().min(buffer.remaining()));
             buffer.put_slice(&end);
             return Poll::Ready(Ok(()));
@@ -188,7 +195,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Strict<I> {
             Some(came)
         };
         let passed = strict.pass(&mut buffer.filled_mut()[before..]);
-        if strict.place != Place::Spoiled {
+        if strict.place != ParsePosition::Spoiled {
             strict.held = match came {
                 Some(came) => came.slice(passed..),
                 None => Bytes::copy_from_slice(&buffer.filled()[before + passed..]),

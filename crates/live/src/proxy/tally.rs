@@ -6,44 +6,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Connections of clients so far.
-    pub connections: Count,
+    pub connections: TallyCounter,
     /// Connections of clients that are open.
-    pub open: Count,
+    pub open: TallyCounter,
     /// Requests that were passed on, or were to be.
-    pub requests: Count,
+    pub requests: TallyCounter,
     /// Requests in flight.
-    pub in_flight: Count,
+    pub in_flight: TallyCounter,
     /// Answers of the upstream that began, by the first digit of their status.
-    pub statuses: [Count; 6],
+    pub statuses: [TallyCounter; 6],
     /// Bytes of requests' bodies.
-    pub bytes_in: Count,
+    pub bytes_in: TallyCounter,
     /// Bytes of answers' bodies.
-    pub bytes_out: Count,
+    pub bytes_out: TallyCounter,
     /// Requests without a whole answer because of the upstream.
-    pub upstream_failures: Count,
+    pub upstream_failures: TallyCounter,
     /// Requests whose client went away before the end.
-    pub clients_gone: Count,
+    pub clients_gone: TallyCounter,
     /// Requests that were refused here: no passing on, no witness.
-    pub refused: Count,
+    pub refused: TallyCounter,
     /// Requests that were sent once more, because their connection had been closed when it was used.
-    pub resent: Count,
+    pub resent: TallyCounter,
     /// Connections, and streams of HTTP/2, that were ended because their client was too slow.
-    pub too_slow: Count,
+    pub too_slow: TallyCounter,
     /// Connections that came when as many were open as may be.
-    pub at_limit: Count,
+    pub at_limit: TallyCounter,
     /// Idle connections that were closed to make way for them.
-    pub made_way: Count,
+    pub made_way: TallyCounter,
     /// Requests that were refused because too many waited for their turn.
-    pub turned_away: Count,
+    pub turned_away: TallyCounter,
     /// Requests that were cut when the proxy was stopped.
-    pub cut: Count,
+    pub cut: TallyCounter,
 }
 
 /// One counter.
 #[derive(Debug, Default)]
-pub struct Count(AtomicU64);
+pub struct TallyCounter(AtomicU64);
 
-impl Count {
+impl TallyCounter {
     /// How many.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

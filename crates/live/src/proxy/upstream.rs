@@ -27,7 +27,7 @@ use self::http2::{Http2, Wrong, is_stream_reset};
 use crate::proxy::deadline::Deadline;
 use crate::proxy::inquiry::Payload;
 
-pub(crate) use self::pool::{Plan, Pool};
+pub(crate) use self::pool::{Pool, UpstreamRoute};
 
 /// How soon after a request was sent the end of its connection may have been meant for an idle one.
 const RACE: Nanos = Nanos::from_millis(1_000);
@@ -56,7 +56,7 @@ enum Protocol {
 }
 
 /// Why there is no answer.
-pub(crate) struct Failed {
+pub(crate) struct UpstreamFailure {
     pub(crate) failure: Failure,
     /// The connection had been closed when it was used: the request may be sent once more.
     pub(crate) is_stale: bool,
@@ -101,7 +101,7 @@ impl Link {
         request: Request<Payload>,
         exchange: &mut Exchange,
         pool: &Rc<Pool>,
-    ) -> Result<(Response<()>, Answer), Failed> {
+    ) -> Result<(Response<()>, UpstreamAnswer), UpstreamFailure> {
         let was_reused = self.opened.is_none();
         let is_idempotent = request.method().is_idempotent();
         exchange.stamps.connect = self.opened;
@@ -111,7 +111,7 @@ impl Link {
         match self.exchange(request, exchange, &mut deadline).await {
             Ok((response, shared)) => {
                 deadline.came();
-                let answer = Answer {
+                let answer = UpstreamAnswer {
                     shared,
                     link: Some(self),
                     pool: Rc::clone(pool),
@@ -137,7 +137,7 @@ impl Link {
                     }
                 };
                 let is_stale = was_reused && is_safe && failure.class == ErrorClass::Closed;
-                Err(Failed { failure, is_stale })
+                Err(UpstreamFailure { failure, is_stale })
             }
         }
     }
@@ -174,7 +174,7 @@ impl Link {
 }
 
 /// The body of an answer, with the connection that it comes on.
-pub(crate) struct Answer {
+pub(crate) struct UpstreamAnswer {
     /// The body, where it shares its connection; else the connection has it.
     shared: Option<Incoming>,
     link: Option<Link>,
@@ -184,7 +184,7 @@ pub(crate) struct Answer {
     has_trailers: bool,
 }
 
-impl Answer {
+impl UpstreamAnswer {
     /// The next part of the body.
     pub(crate) fn poll_frame(
         &mut self,

@@ -55,7 +55,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Whether the proxy takes requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ProxyPhase {
     Open,
     Draining,
     Stopped,
@@ -76,23 +76,27 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Serves until it is told to end, and its requests have ended or are no longer waited for.
-    pub(crate) async fn run(self: &Rc<Self>, listener: TcpListener, phase: watch::Receiver<Phase>) {
+    pub(crate) async fn run(
+        self: &Rc<Self>,
+        listener: TcpListener,
+        phase: watch::Receiver<ProxyPhase>,
+    ) {
         let mut ending = phase.clone();
         tokio::select! {
             // What ends it is asked first: clients that come without end use up the task's budget.
             biased;
             // Fails only when the proxy itself is gone.
-            _ = ending.wait_for(|phase| *phase == Phase::Stopped) => {}
+            _ = ending.wait_for(|phase| *phase == ProxyPhase::Stopped) => {}
             () = self.shared.after.run() => {}
             () = self.serve(listener, phase) => {}
         }
         self.shared.is_stopping.set(true);
     }
 
-    async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<Phase>) {
+    async fn serve(self: &Rc<Self>, listener: TcpListener, mut phase: watch::Receiver<ProxyPhase>) {
         tokio::select! {
             biased;
-            _ = phase.wait_for(|phase| *phase != Phase::Open) => {}
+            _ = phase.wait_for(|phase| *phase != ProxyPhase::Open) => {}
             () = self.sweep() => {}
             () = self.accept(&listener) => {}
         }
@@ -126,7 +130,7 @@ impl Worker {
             let _ = stream.set_nodelay(true);
             let line = Line::new(stream);
             self.lines.borrow_mut().push(Rc::downgrade(&line));
-            let open = Open::new(self, &line, door);
+            let open = OpenConnection::new(self, &line, door);
             if self.excess() > 0 {
                 self.shared.tally.at_limit.add(1);
                 self.make_way(self.excess());
@@ -229,7 +233,7 @@ impl Worker {
             Box::pin(answer(forwarder, line, request))
         });
         if is_http2 {
-            let (io, streams) = (TokioIo::new(io), Streams(Rc::clone(line)));
+            let (io, streams) = (TokioIo::new(io), ClientStreams(Rc::clone(line)));
             let connection = Box::pin(self.http2(streams).serve_connection(io, service));
             line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         } else {
@@ -251,7 +255,7 @@ impl Worker {
         builder
     }
 
-    fn http2(&self, streams: Streams) -> http2::Builder<Streams> {
+    fn http2(&self, streams: ClientStreams) -> http2::Builder<ClientStreams> {
         let mut builder = http2::Builder::new(streams);
         builder
             .timer(TokioTimer::new())
@@ -285,13 +289,13 @@ impl Worker {
 }
 
 /// An open connection, counted until it is dropped.
-struct Open {
+struct OpenConnection {
     worker: Rc<Worker>,
     line: Rc<Line>,
     _door: OwnedSemaphorePermit,
 }
 
-impl Open {
+impl OpenConnection {
     fn new(worker: &Rc<Worker>, line: &Rc<Line>, door: OwnedSemaphorePermit) -> Self {
         worker.shared.tally.connections.add(1);
         worker.shared.tally.open.add(1);
@@ -300,7 +304,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.worker.shared.tally.open.drop_one();
         self.worker.open.set(self.worker.open.get() - 1);
@@ -313,9 +317,9 @@ impl Drop for Open {
 /// Runs the streams of a client's connection on the worker's own thread. Each can be ended, which resets
 /// it and nothing else.
 #[derive(Clone)]
-struct Streams(Rc<Line>);
+struct ClientStreams(Rc<Line>);
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for Streams {
+impl<F: Future + 'static> hyper::rt::Executor<F> for ClientStreams {
     fn execute(&self, future: F) {
         self.0.flow().spawn(future);
     }

@@ -24,13 +24,13 @@ const MOST_BYTES: usize = 64 << 20;
 const PARTS: usize = 64;
 
 /// What the writer hears.
-pub(super) enum Note {
-    Asked(Ask),
-    Answered(Answer),
+pub(super) enum WriterMessage {
+    Asked(CapturedRequest),
+    Answered(CapturedAnswer),
 }
 
 /// A request that came whole.
-pub(super) struct Ask {
+pub(super) struct CapturedRequest {
     pub(super) number: u64,
     pub(super) arrived: Nanos,
     pub(super) api: Api,
@@ -38,7 +38,7 @@ pub(super) struct Ask {
     pub(super) body: bytes::Bytes,
 }
 
-impl Ask {
+impl CapturedRequest {
     /// Bytes that it holds.
     pub(super) fn bytes(&self) -> usize {
         self.body.len() + self.session.as_ref().map_or(0, String::len)
@@ -46,7 +46,7 @@ impl Ask {
 }
 
 /// The answer to it.
-pub(super) struct Answer {
+pub(super) struct CapturedAnswer {
     pub(super) number: u64,
     /// None where the queue was full.
     pub(super) exchange: Option<Box<Exchange>>,
@@ -88,7 +88,7 @@ fn take(of: &AtomicUsize, n: usize, most: usize) -> bool {
 
 /// Hears what passes.
 pub(super) struct CaptureQueue {
-    notes: SyncSender<Note>,
+    notes: SyncSender<WriterMessage>,
     room: Arc<Room>,
     counts: Arc<RecordCounts>,
     /// Numbers of requests that were taken and not answered.
@@ -97,7 +97,7 @@ pub(super) struct CaptureQueue {
 
 impl CaptureQueue {
     /// With the other end of its queue.
-    pub(super) fn new(counts: &Arc<RecordCounts>) -> (Self, Receiver<Note>, Arc<Room>) {
+    pub(super) fn new(counts: &Arc<RecordCounts>) -> (Self, Receiver<WriterMessage>, Arc<Room>) {
         let (notes, queue) = sync_channel(2 * MOST_TICKETS);
         let room = Arc::new(Room::default());
         let taken = (0..PARTS).map(|_| Mutex::default()).collect();
@@ -111,7 +111,7 @@ impl CaptureQueue {
     }
 
     /// Takes a request, if there is room.
-    pub(super) fn take(&self, ask: Ask) -> bool {
+    pub(super) fn take(&self, ask: CapturedRequest) -> bool {
         let (number, bytes) = (ask.number, ask.bytes());
         if !self.room.take_ticket() {
             return false;
@@ -121,7 +121,7 @@ impl CaptureQueue {
             return false;
         }
         self.part(number).insert(number);
-        if self.notes.try_send(Note::Asked(ask)).is_err() {
+        if self.notes.try_send(WriterMessage::Asked(ask)).is_err() {
             self.part(number).remove(&number);
             self.room.give_bytes(bytes);
             self.room.give_ticket();
@@ -141,7 +141,7 @@ impl Witness for CaptureQueue {
         let Some(body) = asked.body else { return self.counts.lose(Lost::Length, 1) };
         // The head goes no further: it may hold keys.
         let ObservedRequest { number, arrived, session, .. } = asked;
-        if !self.take(Ask { number, arrived, api, session, body }) {
+        if !self.take(CapturedRequest { number, arrived, api, session, body }) {
             self.counts.lose(Lost::Queue, 1);
         }
     }
@@ -154,12 +154,12 @@ impl Witness for CaptureQueue {
         let text = exchange.text.as_ref().map_or(0, String::len);
         let bytes = exchange.chunks.len() * size_of::<Chunk>() + text;
         let answer = if self.room.take_bytes(bytes) {
-            Answer { number, exchange: Some(Box::new(exchange)), bytes }
+            CapturedAnswer { number, exchange: Some(Box::new(exchange)), bytes }
         } else {
-            Answer { number, exchange: None, bytes: 0 }
+            CapturedAnswer { number, exchange: None, bytes: 0 }
         };
         // There is room for both notes of each ticket; without a writer it is not needed.
-        let _ = self.notes.try_send(Note::Answered(answer));
+        let _ = self.notes.try_send(WriterMessage::Answered(answer));
     }
 }
 
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
     use crate::proxy::Ending;
 
-    fn ask(number: u64, bytes: usize) -> Ask {
+    fn ask(number: u64, bytes: usize) -> CapturedRequest {
         let body = vec![b' '; bytes].into();
-        Ask { number, arrived: Nanos::ZERO, api: Api::Chat, session: None, body }
+        CapturedRequest { number, arrived: Nanos::ZERO, api: Api::Chat, session: None, body }
     }
 
     fn answered(number: u64, exchange: Exchange) -> Answered {
@@ -187,8 +187,8 @@ mod tests {
             capture.answered(answered(number, Exchange::default()));
         }
         let heard = notes.try_iter().filter_map(|note| match note {
-            Note::Answered(answer) => Some(answer.number),
-            Note::Asked(_) => None,
+            WriterMessage::Answered(answer) => Some(answer.number),
+            WriterMessage::Asked(_) => None,
         });
         assert!(heard.eq((0..MOST_TICKETS as u64).rev()));
         // What was heard makes room.
@@ -202,17 +202,17 @@ mod tests {
         let (capture, notes, room) = CaptureQueue::new(&Arc::default());
         assert!(capture.take(ask(0, MOST_BYTES - 10)) && capture.take(ask(1, 10)));
         assert!(!capture.take(ask(2, 1)));
-        assert!(!capture.take(Ask { session: Some("x".to_owned()), ..ask(2, 0) }));
+        assert!(!capture.take(CapturedRequest { session: Some("x".to_owned()), ..ask(2, 0) }));
         // An answer without room is known to be lost.
         let exchange = Exchange { text: Some("x".to_owned()), ..Exchange::default() };
         capture.answered(answered(0, exchange.clone()));
         room.give_bytes(1);
         capture.answered(answered(1, exchange));
         let kept = notes.try_iter().filter_map(|note| match note {
-            Note::Answered(answer) => {
+            WriterMessage::Answered(answer) => {
                 Some((answer.number, answer.exchange.is_some(), answer.bytes))
             }
-            Note::Asked(_) => None,
+            WriterMessage::Asked(_) => None,
         });
         assert_eq!(kept.collect::<Vec<_>>(), [(0, false, 0), (1, true, 1)]);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::proxy::Count;
+use crate::proxy::TallyCounter;
 
 /// Why a request has no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +31,18 @@ impl Lost {
 #[derive(Debug, Default)]
 pub struct RecordCounts {
     /// Requests to an API that came whole while recording went on.
-    pub asked: Count,
+    pub asked: TallyCounter,
     /// Requests to other paths.
-    pub other: Count,
+    pub other: TallyCounter,
     /// Requests that `--share` left out.
-    pub left_out: Count,
+    pub left_out: TallyCounter,
     /// Rows on disk.
-    pub rows: Count,
+    pub rows: TallyCounter,
     /// Bytes on disk.
-    pub bytes: Count,
+    pub bytes: TallyCounter,
     /// Files begun.
-    pub files: Count,
-    lost: [Count; 4],
+    pub files: TallyCounter,
+    lost: [TallyCounter; 4],
     /// A limit was reached: nothing more is recorded.
     pub is_over: AtomicBool,
     /// The disk refuses at present.
@@ -57,7 +57,7 @@ impl RecordCounts {
 
     /// Requests that should have a row and have none.
     pub fn lost(&self) -> u64 {
-        self.lost.iter().map(Count::get).sum()
+        self.lost.iter().map(TallyCounter::get).sum()
     }
 
     pub(super) fn lose(&self, why: Lost, requests: u64) {

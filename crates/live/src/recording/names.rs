@@ -1,4 +1,4 @@
-//! Names of files that follow each other.
+//! FileNames of files that follow each other.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ const DIGITS: usize = 6;
 
 /// Gives each file of a recording its name.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct FileNames {
     output: PathBuf,
     /// Whether the first file has a number, too.
     is_numbered: bool,
@@ -16,7 +16,7 @@ pub(super) struct Names {
     last: u64,
 }
 
-impl Names {
+impl FileNames {
     /// Files that are there already keep their numbers: the first new one gets the next.
     pub(super) fn new(output: &Path, is_numbered: bool) -> io::Result<Self> {
         let folder = match output.parent() {
@@ -66,14 +66,14 @@ mod tests {
     fn numbers_follow_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("trace.jsonl");
-        let mut names = Names::new(&output, true).unwrap();
+        let mut names = FileNames::new(&output, true).unwrap();
         assert_eq!(names.next(true), folder.path().join("trace-000001.jsonl"));
         assert_eq!(names.next(false), folder.path().join("trace-000002.jsonl"));
         // Others' names have no number of ours.
         for name in ["trace-000041.jsonl", "trace-9.jsonl", "other-000099.jsonl", "trace-x.jsonl"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let mut names = Names::new(&output, true).unwrap();
+        let mut names = FileNames::new(&output, true).unwrap();
         assert_eq!(names.next(true), folder.path().join("trace-000042.jsonl"));
     }
 
@@ -81,7 +81,7 @@ mod tests {
     fn who_moves_the_file_away_finds_the_next_under_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("trace");
-        let mut names = Names::new(&output, false).unwrap();
+        let mut names = FileNames::new(&output, false).unwrap();
         assert_eq!(names.next(true), output);
         assert_eq!(names.next(false), output);
         std::fs::write(&output, "").unwrap();

@@ -17,7 +17,7 @@ const BELIEVED: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 
 /// RecordCounts of both.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Scale {
+pub(super) struct ScaleFactors {
     answers: u64,
     ours: u64,
     theirs: u64,
@@ -25,7 +25,7 @@ pub(super) struct Scale {
 
 /// Tokens of a block: of the server's, as files and replays have it, and of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct BlockCounts {
     pub(super) theirs: u32,
     pub(super) ours: u32,
 }
@@ -35,7 +35,7 @@ pub(super) fn ours(row: &TraceRow) -> u32 {
     if row.params.get("attachments").is_some() { 0 } else { row.input_tokens }
 }
 
-impl Scale {
+impl ScaleFactors {
     /// A prompt of so many of our tokens, as [`ours`] says, and its answer, which need not state a
     /// count.
     pub(super) fn add(&mut self, ours: u32, exchange: Option<&Exchange>) {
@@ -53,11 +53,11 @@ impl Scale {
     }
 
     /// The block nearest to what is wanted whose two sizes fit each other well, as both are whole.
-    pub(super) fn block(self, wanted: u32) -> Block {
+    pub(super) fn block(self, wanted: u32) -> BlockCounts {
         let ratio = self.theirs as f64 / self.ours as f64;
         // Without a count by the server, ours is used.
         if !BELIEVED.contains(&ratio) {
-            return Block { theirs: wanted, ours: wanted };
+            return BlockCounts { theirs: wanted, ours: wanted };
         }
         let wide = (wanted / 4).max(1);
         let all = wanted.saturating_sub(wide).max(1)..=wanted.saturating_add(wide);
@@ -65,10 +65,14 @@ impl Scale {
             let ours = (f64::from(theirs) / ratio).round().max(1.0);
             let error = (ours * ratio / f64::from(theirs) - 1.0).abs();
             // A per cent or so is not worth another size than the server's caches may have.
-            ((error * 66.0) as u32, theirs.abs_diff(wanted), Block { theirs, ours: ours as u32 })
+            (
+                (error * 66.0) as u32,
+                theirs.abs_diff(wanted),
+                BlockCounts { theirs, ours: ours as u32 },
+            )
         };
         let best = all.map(fit).min_by_key(|(error, off, _)| (*error, *off));
-        best.map_or(Block { theirs: wanted, ours: wanted }, |(_, _, block)| block)
+        best.map_or(BlockCounts { theirs: wanted, ours: wanted }, |(_, _, block)| block)
     }
 }
 
@@ -79,9 +83,9 @@ mod tests {
 
     use super::*;
 
-    fn scale(ours: u32, theirs: u32) -> Scale {
+    fn scale(ours: u32, theirs: u32) -> ScaleFactors {
         let input_tokens = Some(TokenCount { n: theirs, source: TokenSource::Usage });
-        let mut scale = Scale::default();
+        let mut scale = ScaleFactors::default();
         scale.add(ours, Some(&Exchange { input_tokens, ..Exchange::default() }));
         scale
     }
@@ -89,21 +93,21 @@ mod tests {
     #[test]
     fn both_sizes_of_a_block_are_the_same_text() {
         let block = |ours, theirs| scale(ours, theirs).block(16);
-        assert_eq!(block(1000, 1000), Block { theirs: 16, ours: 16 });
-        assert_eq!(block(1000, 2000), Block { theirs: 16, ours: 8 });
-        assert_eq!(block(2000, 1000), Block { theirs: 16, ours: 32 });
+        assert_eq!(block(1000, 1000), BlockCounts { theirs: 16, ours: 16 });
+        assert_eq!(block(1000, 2000), BlockCounts { theirs: 16, ours: 8 });
+        assert_eq!(block(2000, 1000), BlockCounts { theirs: 16, ours: 32 });
         // 16 would be 14.55 of ours; 12 are 10.9.
-        assert_eq!(block(1000, 1100), Block { theirs: 12, ours: 11 });
-        assert_eq!(scale(1000, 1003).block(16), Block { theirs: 16, ours: 16 });
+        assert_eq!(block(1000, 1100), BlockCounts { theirs: 12, ours: 11 });
+        assert_eq!(scale(1000, 1003).block(16), BlockCounts { theirs: 16, ours: 16 });
     }
 
     #[test]
     fn what_cannot_be_is_not_believed() {
-        let plain = Block { theirs: 64, ours: 64 };
-        assert_eq!(Scale::default().block(64), plain);
+        let plain = BlockCounts { theirs: 64, ours: 64 };
+        assert_eq!(ScaleFactors::default().block(64), plain);
         assert_eq!(scale(1000, 10_000).block(64), plain);
         assert_eq!(scale(0, 1000).block(64), plain);
-        assert_eq!(scale(1000, 1100).block(1), Block { theirs: 1, ours: 1 });
+        assert_eq!(scale(1000, 1100).block(1), BlockCounts { theirs: 1, ours: 1 });
     }
 
     #[test]
@@ -117,7 +121,7 @@ mod tests {
         row.params.set("attachments", Param::Whole(1));
         let image = Exchange { input_tokens: count(4000), ..Exchange::default() };
         scale.add(ours(&row), Some(&image));
-        assert_eq!(scale.block(16), Block { theirs: 16, ours: 8 });
+        assert_eq!(scale.block(16), BlockCounts { theirs: 16, ours: 8 });
     }
 
     #[test]
@@ -128,6 +132,6 @@ mod tests {
         assert!(!scale.is_settled());
         (0..ENOUGH).for_each(|_| scale.add(1000, None));
         assert!(scale.is_settled());
-        assert_eq!(scale.block(16), Block { theirs: 16, ours: 8 });
+        assert_eq!(scale.block(16), BlockCounts { theirs: 16, ours: 8 });
     }
 }

@@ -9,10 +9,10 @@ use goodput_model::{Exchange, Nanos};
 use goodput_tokens::Tokenizer;
 use sha2::{Digest, Sha256};
 
-use super::capture::Ask;
+use super::capture::CapturedRequest;
 use super::line_file::LineFile;
-use super::scale::Block;
-use crate::rows::{Question, Recorder, Settings};
+use super::scale::BlockCounts;
+use crate::rows::{KeptRequest, Recorder, RowSettings};
 
 /// The longest prompt that a row states: readers take no longer one.
 const MOST_TOKENS: u64 = 10_000_000;
@@ -50,7 +50,7 @@ pub(super) struct Open {
     pub(super) number: u64,
     /// The number of its file.
     pub(super) file: usize,
-    pub(super) question: Question,
+    pub(super) question: KeptRequest,
     pub(super) arrived: Nanos,
     /// Bytes of its text that are kept.
     pub(super) held: usize,
@@ -87,7 +87,7 @@ pub(super) struct Trace {
     /// Writes a line at a time.
     writer: TraceWriter<Vec<u8>>,
     file: LineFile,
-    block: Block,
+    block: BlockCounts,
     /// Decides which sessions are recorded; written nowhere.
     salt: [u8; 32],
     share: f64,
@@ -103,7 +103,11 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Begins a file: what its blocks are is settled.
-    pub(super) fn begin(blank: NewTrace, options: &TraceOptions, block: Block) -> io::Result<Self> {
+    pub(super) fn begin(
+        blank: NewTrace,
+        options: &TraceOptions,
+        block: BlockCounts,
+    ) -> io::Result<Self> {
         let (salt, draw) = (salt()?, salt()?);
         let TraceOptions { tokenizer, save_text, share, .. } = options.clone();
         let head = TraceHead {
@@ -113,7 +117,7 @@ impl Trace {
             text: save_text,
         };
         let block_tokens = block.ours;
-        let recorder = Recorder::new(Settings { tokenizer, block_tokens, salt, save_text });
+        let recorder = Recorder::new(RowSettings { tokenizer, block_tokens, salt, save_text });
         let mut writer = TraceWriter::with_head(Vec::new(), &head)?;
         let mut file = blank.file;
         file.push(writer.sink());
@@ -136,7 +140,7 @@ impl Trace {
     }
 
     /// A request that came whole.
-    pub(super) fn ask(&mut self, ask: &Ask) -> Question {
+    pub(super) fn ask(&mut self, ask: &CapturedRequest) -> KeptRequest {
         self.open += 1;
         let at = ask.arrived - self.epoch;
         self.recorder.asked(at, ask.api, &ask.body, ask.session.as_deref())
@@ -174,7 +178,7 @@ impl Trace {
 
     /// Brings a row to the server's tokens, in which the file has its blocks.
     fn fit(&self, row: &mut TraceRow) {
-        let Block { theirs, ours } = self.block;
+        let BlockCounts { theirs, ours } = self.block;
         if row.input_by != Some(TokenCounter::Usage) {
             let tokens = (u64::from(row.input_tokens) * u64::from(theirs)).div_ceil(ours.into());
             row.input_tokens = tokens.min(MOST_TOKENS) as u32;

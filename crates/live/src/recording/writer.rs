@@ -12,13 +12,13 @@ use goodput_clock::now;
 use goodput_dataset::TraceRow;
 use goodput_model::Nanos;
 
-use super::capture::{Answer, Ask, Note, Room};
+use super::capture::{CapturedAnswer, CapturedRequest, Room, WriterMessage};
 use super::counts::{Lost, RecordCounts};
-use super::names::Names;
-use super::scale::{self, Scale};
+use super::names::FileNames;
+use super::scale::{self, ScaleFactors};
 use super::trace::{NewTrace, Open, RowOutcome, Trace, TraceOptions};
 use crate::observer::LiveObserver;
-use crate::rows::{Question, Recorder, Settings};
+use crate::rows::{KeptRequest, Recorder, RowSettings};
 use crate::session::give_way;
 
 /// The most that a `kill -9` takes.
@@ -41,7 +41,7 @@ const SETTLING: Nanos = Nanos::from_millis(5_000);
 const MOST_HELD: usize = 16 << 20;
 const MOST_NOTES: usize = 4_096;
 
-/// Names of models that are told apart, at most.
+/// FileNames of models that are told apart, at most.
 const MOST_MODELS: usize = 32;
 
 /// What the thread is told while it works.
@@ -78,7 +78,7 @@ impl Written {
 
 /// Makes rows and writes them.
 pub(super) struct RowWriter {
-    names: Names,
+    names: FileNames,
     options: TraceOptions,
     counts: Arc<RecordCounts>,
     observer: Arc<dyn LiveObserver>,
@@ -86,7 +86,7 @@ pub(super) struct RowWriter {
     /// The first file, until it is known how large blocks are.
     first: Option<NewTrace>,
     /// What the next file's blocks are made by.
-    scale: Scale,
+    scale: ScaleFactors,
     /// By number; the last is that of new requests.
     traces: BTreeMap<usize, Trace>,
     open: HashMap<u64, Open>,
@@ -104,7 +104,7 @@ pub(super) struct RowWriter {
 impl RowWriter {
     /// Begins the first file.
     pub(super) fn new(
-        mut names: Names,
+        mut names: FileNames,
         options: TraceOptions,
         counts: &Arc<RecordCounts>,
         room: Arc<Room>,
@@ -120,7 +120,7 @@ impl RowWriter {
             observer,
             room,
             first,
-            scale: Scale::default(),
+            scale: ScaleFactors::default(),
             traces: BTreeMap::new(),
             open: HashMap::new(),
             kept: 0,
@@ -139,7 +139,7 @@ impl RowWriter {
     }
 
     /// Works until it is told to end, or nothing more can be said.
-    pub(super) fn work(mut self, notes: &Receiver<Note>, orders: &Orders) -> Written {
+    pub(super) fn work(mut self, notes: &Receiver<WriterMessage>, orders: &Orders) -> Written {
         give_way();
         let (held, scale) = self.settle(notes, orders);
         self.begin(scale);
@@ -169,11 +169,15 @@ impl RowWriter {
     }
 
     /// Keeps what is said until the server's counts can be told from ours, but not for long.
-    fn settle(&self, notes: &Receiver<Note>, orders: &Orders) -> (Vec<Note>, Scale) {
+    fn settle(
+        &self,
+        notes: &Receiver<WriterMessage>,
+        orders: &Orders,
+    ) -> (Vec<WriterMessage>, ScaleFactors) {
         let TraceOptions { tokenizer, block_tokens, .. } = self.options.clone();
-        let settings = Settings { tokenizer, block_tokens, salt: [0; 32], save_text: false };
+        let settings = RowSettings { tokenizer, block_tokens, salt: [0; 32], save_text: false };
         let recorder = Recorder::new(settings);
-        let (mut held, mut scale) = (Vec::new(), Scale::default());
+        let (mut held, mut scale) = (Vec::new(), ScaleFactors::default());
         let (mut bytes, mut ours) = (0, HashMap::new());
         let most = self.options.limits.max_requests.unwrap_or(u64::MAX);
         let (mut asked, mut end) = (0, Nanos(u64::MAX));
@@ -193,14 +197,14 @@ impl RowWriter {
                 Err(_) => break,
             };
             match &note {
-                Note::Asked(ask) => {
+                WriterMessage::Asked(ask) => {
                     end = end.min(now() + UNSETTLED);
                     asked += 1;
                     bytes += ask.bytes();
                     let question = recorder.asked(Nanos::ZERO, ask.api, &ask.body, None);
                     ours.insert(ask.number, scale::ours(&question.row));
                 }
-                Note::Answered(answer) => {
+                WriterMessage::Answered(answer) => {
                     end = end.min(now() + SETTLING);
                     bytes += answer.bytes;
                     let ours = ours.remove(&answer.number).unwrap_or(0);
@@ -213,7 +217,7 @@ impl RowWriter {
     }
 
     /// Begins the first file.
-    fn begin(&mut self, scale: Scale) {
+    fn begin(&mut self, scale: ScaleFactors) {
         let Some(first) = self.first.take() else { return };
         match Trace::begin(first, &self.options, scale.block(self.options.block_tokens)) {
             Ok(trace) => {
@@ -227,14 +231,14 @@ impl RowWriter {
         }
     }
 
-    fn hear(&mut self, note: Note) {
+    fn hear(&mut self, note: WriterMessage) {
         match note {
-            Note::Asked(ask) => self.ask(&ask),
-            Note::Answered(answer) => self.answer(&answer),
+            WriterMessage::Asked(ask) => self.ask(&ask),
+            WriterMessage::Answered(answer) => self.answer(&answer),
         }
     }
 
-    fn ask(&mut self, ask: &Ask) {
+    fn ask(&mut self, ask: &CapturedRequest) {
         let question = self.question(ask);
         self.room.give_bytes(ask.bytes());
         let Some((file, question)) = question else {
@@ -256,12 +260,12 @@ impl RowWriter {
         if self.options.share >= 1.0 {
             self.keep();
         }
-        let Ask { number, arrived, .. } = *ask;
+        let CapturedRequest { number, arrived, .. } = *ask;
         self.open.insert(number, Open { number, file, question, arrived, held });
     }
 
     /// What is to be recorded of a request, and in which file.
-    fn question(&mut self, ask: &Ask) -> Option<(usize, Question)> {
+    fn question(&mut self, ask: &CapturedRequest) -> Option<(usize, KeptRequest)> {
         if self.is_over {
             return None;
         }
@@ -284,7 +288,7 @@ impl RowWriter {
         self.counts.is_over.store(true, Ordering::Relaxed);
     }
 
-    fn answer(&mut self, answer: &Answer) {
+    fn answer(&mut self, answer: &CapturedAnswer) {
         let Some(open) = self.open.remove(&answer.number) else {
             // Not recorded, or its file is over.
             return self.room.give_bytes(answer.bytes);

@@ -25,7 +25,7 @@ pub(crate) struct Cutter<'a> {
 }
 
 /// What units are, so that none passes for another.
-enum Kind {
+enum UnitKind {
     Id,
     Run,
     Mark,
@@ -55,13 +55,13 @@ impl<'a> Cutter<'a> {
 
     /// A token of the form around the text: who speaks, where a message ends.
     pub(crate) fn mark(&mut self, what: &str) {
-        self.add(Kind::Mark, what.as_bytes(), TOKEN);
+        self.add(UnitKind::Mark, what.as_bytes(), TOKEN);
     }
 
     /// Content other than text, such as an image, by its hash. It counts as one token: what it
     /// costs is the server's to say.
     pub(crate) fn thing(&mut self, key: &Key) {
-        self.add(Kind::Thing, key, TOKEN);
+        self.add(UnitKind::Thing, key, TOKEN);
     }
 
     /// Tokens of the prompt, and its blocks. The last block need not be full.
@@ -78,13 +78,13 @@ impl<'a> Cutter<'a> {
 
     fn unit(&mut self, unit: TextUnit<'_>) -> bool {
         match unit {
-            TextUnit::Id(id) => self.add(Kind::Id, &id.to_le_bytes(), unit.cost()),
-            TextUnit::Run(text, cost) => self.add(Kind::Run, text.as_bytes(), cost),
+            TextUnit::Id(id) => self.add(UnitKind::Id, &id.to_le_bytes(), unit.cost()),
+            TextUnit::Run(text, cost) => self.add(UnitKind::Run, text.as_bytes(), cost),
         }
         !self.is_full()
     }
 
-    fn add(&mut self, kind: Kind, bytes: &[u8], cost: u64) {
+    fn add(&mut self, kind: UnitKind, bytes: &[u8], cost: u64) {
         self.open.update([kind as u8]);
         self.open.update((bytes.len() as u32).to_le_bytes());
         self.open.update(bytes);

@@ -7,12 +7,12 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 /// Some fields of an object, as text.
-pub(crate) struct Fields<'a> {
+pub(crate) struct JsonFields<'a> {
     names: &'static [&'static str],
     values: Vec<Option<&'a RawValue>>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> JsonFields<'a> {
     /// The fields with these names, the last of each; none where the text is not an object.
     pub(crate) fn parse(json: &'a str, names: &'static [&'static str]) -> Option<Self> {
         let mut reader = serde_json::Deserializer::from_str(json);
@@ -36,39 +36,44 @@ impl<'a> Fields<'a> {
 
 /// A JSON text, borrowed where nothing in it is escaped.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct RowText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What a JSON text says; none of other values.
 pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
-    json.starts_with('"').then(|| serde_json::from_str::<Text<'_>>(json).ok())?.map(|text| text.0)
+    json.starts_with('"')
+        .then(|| serde_json::from_str::<RowText<'_>>(json).ok())?
+        .map(|text| text.0)
 }
 
 /// Takes the items of an array one after another; false where the text is none.
 pub(crate) fn each<'a>(json: &'a str, take: impl FnMut(&'a str)) -> bool {
     let mut reader = serde_json::Deserializer::from_str(json);
-    json.starts_with('[') && Each(take).deserialize(&mut reader).is_ok()
+    json.starts_with('[') && EachElement(take).deserialize(&mut reader).is_ok()
 }
 
 struct Pick(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Pick {
-    type Value = Fields<'de>;
+    type Value = JsonFields<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Fields<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<JsonFields<'de>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Pick {
-    type Value = Fields<'de>;
+    type Value = JsonFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields<'de>, A::Error> {
         let mut values = vec![None; self.0.len()];
-        while let Some(Text(key)) = map.next_key::<Text<'de>>()? {
+        while let Some(RowText(key)) = map.next_key::<RowText<'de>>()? {
             let place = self.0.iter().position(|name| *name == key);
             match place.and_then(|place| values.get_mut(place)) {
                 Some(value) => *value = Some(map.next_value::<&'de RawValue>()?),
@@ -77,13 +82,13 @@ impl<'de> Visitor<'de> for Pick {
                 }
             }
         }
-        Ok(Fields { names: self.0, values })
+        Ok(JsonFields { names: self.0, values })
     }
 }
 
-struct Each<F>(F);
+struct EachElement<F>(F);
 
-impl<'de, F: FnMut(&'de str)> DeserializeSeed<'de> for Each<F> {
+impl<'de, F: FnMut(&'de str)> DeserializeSeed<'de> for EachElement<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -91,7 +96,7 @@ impl<'de, F: FnMut(&'de str)> DeserializeSeed<'de> for Each<F> {
     }
 }
 
-impl<'de, F: FnMut(&'de str)> Visitor<'de> for Each<F> {
+impl<'de, F: FnMut(&'de str)> Visitor<'de> for EachElement<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,19 +118,19 @@ mod tests {
     #[test]
     fn fields_are_found_and_the_last_of_a_name_counts() {
         let json = r#" {"a": [1, {"b": 2}], "x": null, "b": "q\"", "a": 7, "rest": {}} "#;
-        let fields = Fields::parse(json, &["a", "b", "x", "none"]).unwrap();
+        let fields = JsonFields::parse(json, &["a", "b", "x", "none"]).unwrap();
         assert_eq!((fields.get("a"), fields.get("x"), fields.get("none")), (Some("7"), None, None));
         assert_eq!(fields.text("b").as_deref(), Some("q\""));
         assert_eq!(fields.text("a"), None);
         for wrong in ["", "[]", "{", "{} x", "7", r#"{"a":}"#] {
-            assert!(Fields::parse(wrong, &["a"]).is_none(), "{wrong}");
+            assert!(JsonFields::parse(wrong, &["a"]).is_none(), "{wrong}");
         }
     }
 
     #[test]
     fn nesting_without_end_is_passed_over() {
         let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(Fields::parse(&deep, &["b"]).unwrap().get("b"), Some("1"));
+        assert_eq!(JsonFields::parse(&deep, &["b"]).unwrap().get("b"), Some("1"));
         let mut items = 0;
         assert!(each("[1,[2],\"x\"]", |_| items += 1));
         assert_eq!(items, 3);

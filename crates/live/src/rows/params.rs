@@ -2,9 +2,9 @@
 
 use goodput_dataset::{Param, Params};
 
-use crate::rows::json::{Fields, each};
+use crate::rows::json::{JsonFields, each};
 
-/// Fields whose numbers are kept.
+/// JsonFields whose numbers are kept.
 const NUMBERS: [&str; 14] = [
     "max_tokens",
     "max_completion_tokens",
@@ -21,16 +21,16 @@ const NUMBERS: [&str; 14] = [
     "top_logprobs",
     "logprobs",
 ];
-/// Fields that are true or false.
+/// JsonFields that are true or false.
 const FLAGS: [&str; 6] =
     ["stream", "logprobs", "parallel_tool_calls", "ignore_eos", "echo", "store"];
-/// Fields of one word, and the words that are kept.
+/// JsonFields of one word, and the words that are kept.
 const WORDS: [(&str, &[&str]); 3] = [
     ("tool_choice", &["none", "auto", "required"]),
     ("reasoning_effort", &["none", "minimal", "low", "medium", "high", "xhigh"]),
     ("service_tier", &["auto", "default", "flex", "priority", "scale"]),
 ];
-/// Fields that put the answer under a constraint.
+/// JsonFields that put the answer under a constraint.
 const CONSTRAINTS: [&str; 6] = [
     "structured_outputs",
     "guided_json",
@@ -84,7 +84,7 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// The parameters of a body.
-pub(crate) fn params(body: &Fields<'_>) -> Params {
+pub(crate) fn params(body: &JsonFields<'_>) -> Params {
     let mut params = Params::default();
     for name in FLAGS {
         if let Some(flag @ ("true" | "false")) = body.get(name) {
@@ -116,7 +116,7 @@ pub(crate) fn params(body: &Fields<'_>) -> Params {
         params.set("constraint", Param::Flag(true));
     }
     let usage = body.get("stream_options").and_then(|json| {
-        Fields::parse(json, &["include_usage"])?.get("include_usage").map(|flag| flag == "true")
+        JsonFields::parse(json, &["include_usage"])?.get("include_usage").map(|flag| flag == "true")
     });
     if let Some(usage) = usage {
         params.set("include_usage", Param::Flag(usage));
@@ -132,7 +132,7 @@ fn number(json: &str) -> Option<Param> {
 }
 
 fn response_format(json: &str) -> &'static str {
-    let kind = Fields::parse(json, &["type"]).and_then(|format| format.text("type"));
+    let kind = JsonFields::parse(json, &["type"]).and_then(|format| format.text("type"));
     match kind.as_deref() {
         Some("text") => "text",
         Some("json_object") => "json_object",
@@ -160,7 +160,7 @@ mod tests {
             "stop":["SECRET","WORDS"],"tool_choice":{"function":{"name":"SECRET"}},
             "reasoning_effort":"SECRET","response_format":{"type":"json_schema","json_schema":{}},
             "guided_regex":"SECRET","stream_options":{"include_usage":true},"user":"SECRET"}"#;
-        let params = params(&Fields::parse(body, NAMES).unwrap());
+        let params = params(&JsonFields::parse(body, NAMES).unwrap());
         let expected = [
             ("stream", Param::Flag(true)),
             ("max_tokens", Param::Whole(64)),

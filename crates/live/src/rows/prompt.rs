@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 
 use crate::rows::blocks::Cutter;
-use crate::rows::json::{Fields, each, text};
+use crate::rows::json::{JsonFields, each, text};
 use crate::rows::salted::{Key, Salt, Use};
 
 /// Tokens that templates put behind a conversation, for the answer to begin: about three.
@@ -62,7 +62,7 @@ pub(crate) fn content(salt: Salt, said: &str) -> Key {
 /// Reads the prompt of a chat or of a completion; none where there is neither. Conversations with
 /// another beginning are others.
 pub(crate) fn read(
-    body: &Fields<'_>,
+    body: &JsonFields<'_>,
     salt: Salt,
     beginning: Key,
     mut cutter: Cutter<'_>,
@@ -151,7 +151,7 @@ impl<'a, 'c> Chat<'a, 'c> {
         const NAMES: &[&str] = &["role", "content", "name", "tool_calls", "function_call"];
         self.messages += 1;
         let mut said = self.salt.begin(Use::Content);
-        let Some(message) = Fields::parse(json, NAMES) else {
+        let Some(message) = JsonFields::parse(json, NAMES) else {
             self.cutter.text(json);
             return;
         };
@@ -218,7 +218,7 @@ fn plain(part: &str) -> Option<Cow<'_, str>> {
     if let Some(words) = text(part) {
         return Some(words);
     }
-    let part = Fields::parse(part, &["type", "text"])?;
+    let part = JsonFields::parse(part, &["type", "text"])?;
     let kind = part.text("type");
     let is_text = matches!(kind.as_deref(), None | Some("text" | "input_text" | "output_text"));
     part.text("text").filter(|_| is_text)

@@ -6,18 +6,18 @@ use goodput_model::{Api, ErrorClass, Exchange, Nanos, TokenSource, known_finish}
 use goodput_tokens::{Tokenizer, estimate};
 
 use crate::rows::blocks::Cutter;
-use crate::rows::json::Fields;
+use crate::rows::json::JsonFields;
 use crate::rows::params::{self, params};
 use crate::rows::prompt::{self, Talk};
 use crate::rows::salted::{Key, Salt, Use, number};
-use crate::rows::sessions::{Ended, Sessions};
+use crate::rows::sessions::{EndedExchange, Sessions};
 
 /// The longest prompt or answer that a row states: readers take no longer one.
 const MOST_TOKENS: u32 = 10_000_000;
 
 /// How rows are made.
 #[derive(Clone)]
-pub struct Settings {
+pub struct RowSettings {
     /// Counts prompts, and cuts them into blocks.
     pub tokenizer: Tokenizer,
     /// Tokens of a block.
@@ -30,14 +30,14 @@ pub struct Settings {
 
 /// Makes rows; knows which requests follow which.
 pub struct Recorder {
-    settings: Settings,
+    settings: RowSettings,
     salt: Salt,
     sessions: Sessions,
 }
 
 /// What is kept of a request until its answer is over: nothing of its text, unless asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Question {
+pub struct KeptRequest {
     /// What is known so far.
     pub row: TraceRow,
     /// The name of its session.
@@ -48,30 +48,30 @@ pub struct Question {
 
 impl Recorder {
     /// For one file.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: RowSettings) -> Self {
         let salt = Salt(settings.salt);
         Self { settings, salt, sessions: Sessions::default() }
     }
 
     /// A request that came whole, `at` after the file's first instant. Its body is whatever came;
     /// empty where no session has it.
-    pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> Question {
+    pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> KeptRequest {
         let name = session.map(str::trim).filter(|name| !name.is_empty());
         let named = name.map(|name| self.salt.key(Use::Session, &[name.as_bytes()]));
-        let mut question = Question { named, ..Question::default() };
+        let mut question = KeptRequest { named, ..KeptRequest::default() };
         question.row.at = at;
         question.row.endpoint = Some(api);
         let Ok(text) = std::str::from_utf8(body) else { return question };
         if self.settings.save_text && !text.is_empty() {
             question.row.body = Some(text.to_owned());
         }
-        if let Some(fields) = Fields::parse(text, params::NAMES) {
+        if let Some(fields) = JsonFields::parse(text, params::NAMES) {
             self.read(&fields, &mut question);
         }
         question
     }
 
-    fn read(&self, fields: &Fields<'_>, question: &mut Question) {
+    fn read(&self, fields: &JsonFields<'_>, question: &mut KeptRequest) {
         let row = &mut question.row;
         let model = fields.text("model");
         row.model = model.as_deref().map(|name| self.model(name));
@@ -80,7 +80,7 @@ impl Recorder {
         let apart = fields.text("cache_salt");
         let names = [model, apart].map(Option::unwrap_or_default);
         let beginning = self.salt.key(Use::Prompt, &names.each_ref().map(|name| name.as_bytes()));
-        let Settings { tokenizer, block_tokens, .. } = &self.settings;
+        let RowSettings { tokenizer, block_tokens, .. } = &self.settings;
         let cutter = Cutter::new(tokenizer, *block_tokens, self.salt, &beginning);
         let Some(prompt) = prompt::read(fields, self.salt, beginning, cutter) else { return };
         row.input_tokens = prompt.tokens.min(MOST_TOKENS);
@@ -97,11 +97,11 @@ impl Recorder {
     /// Its answer is over; `arrived` is the instant of the request on the exchange's clock.
     pub fn answered(
         &mut self,
-        question: Question,
+        question: KeptRequest,
         arrived: Nanos,
         exchange: &Exchange,
     ) -> TraceRow {
-        let Question { mut row, named, talk } = question;
+        let KeptRequest { mut row, named, talk } = question;
         let stamps = &exchange.stamps;
         let done = stamps.done.filter(|_| exchange.failure.is_none());
         let took = done.unwrap_or(stamps.ended) - arrived;
@@ -177,7 +177,7 @@ impl Recorder {
         row.after = self.sessions.before(&name, row.at).map(|ended| row.at - ended);
         row.session = Some(session.clone());
         let at = row.at + took;
-        self.sessions.end(Ended {
+        self.sessions.end(EndedExchange {
             session,
             at,
             exact: Some(name),
@@ -202,7 +202,7 @@ impl Recorder {
         let exact = Some(prompt::exchange(self.salt, &talk.history, &answer));
         let (others, users) = (Some(talk.others), talk.users);
         let at = row.at + took;
-        self.sessions.end(Ended { session, at, exact, others, users, is_followed: false });
+        self.sessions.end(EndedExchange { session, at, exact, others, users, is_followed: false });
     }
 
     /// A model's name, where it is one: whatever else stands there is not written.

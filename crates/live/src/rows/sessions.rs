@@ -29,14 +29,14 @@ pub(crate) struct Sessions {
     /// Exchanges so far.
     number: u64,
     /// By their numbers: the oldest come first.
-    ended: BTreeMap<u64, Ended>,
+    ended: BTreeMap<u64, EndedExchange>,
     /// Their numbers by what they are found by.
     found: HashMap<Key, Vec<u64>>,
 }
 
 /// An exchange that is over.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct EndedExchange {
     /// Its session.
     pub(crate) session: String,
     /// When it was over.
@@ -51,7 +51,7 @@ pub(crate) struct Ended {
     pub(crate) is_followed: bool,
 }
 
-impl Ended {
+impl EndedExchange {
     /// What it is found by.
     fn keys(&self) -> impl Iterator<Item = Key> + use<> {
         [self.exact, self.others, self.users].into_iter().flatten()
@@ -80,7 +80,7 @@ impl Sessions {
     }
 
     /// An exchange is over.
-    pub(crate) fn end(&mut self, ended: Ended) {
+    pub(crate) fn end(&mut self, ended: EndedExchange) {
         while self
             .ended
             .first_key_value()
@@ -100,7 +100,7 @@ impl Sessions {
     }
 
     /// What is found under a key and was over when this was asked, or nearly.
-    fn alike(&self, key: &Key, asked: Nanos) -> impl Iterator<Item = (u64, &Ended)> {
+    fn alike(&self, key: &Key, asked: Nanos) -> impl Iterator<Item = (u64, &EndedExchange)> {
         let numbers = self.found.get(key).map(Vec::as_slice).unwrap_or_default();
         let known = numbers.iter().filter_map(|number| Some((*number, self.ended.get(number)?)));
         known.filter(move |(_, ended)| ended.at <= asked + EAGER && asked - ended.at <= LONGEST)
@@ -125,8 +125,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn ended(session: &str, second: u64, exact: u8) -> Ended {
-        Ended {
+    fn ended(session: &str, second: u64, exact: u8) -> EndedExchange {
+        EndedExchange {
             session: session.to_owned(),
             at: Nanos(second * SECOND),
             exact: Some([exact; 32]),

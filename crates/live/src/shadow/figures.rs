@@ -9,7 +9,7 @@ use goodput_clock::now;
 use goodput_model::Nanos;
 
 use super::half::HalfSender;
-use super::mirror::{MirrorTally, Standing};
+use super::mirror::{MirrorStanding, MirrorTally};
 use super::store::ShadowPlan;
 use crate::proxy::Tally;
 
@@ -72,9 +72,11 @@ impl ShadowFigures {
             pairs: self.pairs(),
             dropped: dropped.map(|(reason, count)| (reason.to_owned(), count)).collect(),
             ended: match tally.standing() {
-                Standing::Going => None,
-                Standing::SwitchedOff => Some("turned off by SIGUSR1".to_owned()),
-                Standing::Paused => Some("too many of the candidate's answers failed".to_owned()),
+                MirrorStanding::Going => None,
+                MirrorStanding::SwitchedOff => Some("turned off by SIGUSR1".to_owned()),
+                MirrorStanding::Paused => {
+                    Some("too many of the candidate's answers failed".to_owned())
+                }
             },
         };
         let facts = CompareFacts {

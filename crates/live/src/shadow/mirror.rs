@@ -30,11 +30,11 @@ use http::{HeaderValue, Method};
 pub use breaker::StopAt;
 pub use choose::{By, Rules};
 pub use head::HeadRules;
-pub use tally::{Dropped, MirrorTally, Standing};
+pub use tally::{Dropped, MirrorStanding, MirrorTally};
 
 use super::half::HalfSender;
 use crate::proxy::{Answered, Limits, ObservedRequest, Upstream, Witness};
-use run::{Shared, Wake};
+use run::{MirrorShared, Wake};
 
 /// Everything about a mirror.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ const STEP: Nanos = Nanos::from_millis(5);
 /// Chooses requests and sends them to a candidate; as a witness of the proxy, tells the collector of
 /// both sides.
 pub struct Mirror {
-    shared: Arc<Shared>,
+    shared: Arc<MirrorShared>,
     intake: SyncSender<Offered>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -137,7 +137,7 @@ pub struct Mirror {
 impl Mirror {
     /// Starts the mirror's threads.
     pub fn start(settings: MirrorSettings, halves: HalfSender) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::new(settings, halves));
+        let shared = Arc::new(MirrorShared::new(settings, halves));
         let (intake, offered) = sync_channel(INTAKE);
         let (ready, queue) = tokio::sync::mpsc::channel(shared.settings.caps.queue.max(1));
         let speak = run::speak(Arc::clone(&shared), queue)?;
@@ -156,7 +156,7 @@ impl Mirror {
 
     /// Offers a request; whether it may still be mirrored. What may not has no further word.
     pub fn offer(&self, asked: &ObservedRequest) -> bool {
-        let Shared { settings, tally, .. } = &*self.shared;
+        let MirrorShared { settings, tally, .. } = &*self.shared;
         let Some(api) = asked.api.filter(|_| asked.head.method == Method::POST) else {
             return false;
         };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodput_campaign::compare::{CompareFacts, CompareState, Comparison, Side};
-use goodput_campaign::shadow::{Ledger, Pair, Settings, ShadowFacts};
+use goodput_campaign::shadow::{Ledger, Pair, PairSettings, ShadowFacts};
 use goodput_model::{Caveat, CaveatCode, Nanos, Severity, Verdict};
 use goodput_record::{FolderError, PairLogs, ShadowFolder};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct ShadowPlan {
     #[serde(default)]
     pub flags: BTreeMap<String, String>,
     /// How pairs are set against each other.
-    pub pairs: Settings,
+    pub pairs: PairSettings,
     /// The primary and the candidate; URLs without secrets.
     pub sides: [Side; 2],
 }
@@ -49,19 +49,19 @@ pub struct PairStore {
     plan: ShadowPlan,
     page: TextPage,
     observer: Arc<dyn LiveObserver>,
-    counted: Counted,
+    counted: PairCounts,
     /// Whether the last summary could be written.
     is_refused: Cell<bool>,
 }
 
 /// Pairs, and the models that they name.
 #[derive(Debug)]
-struct Counted {
+struct PairCounts {
     ledger: Ledger,
     models: BTreeSet<String>,
 }
 
-impl Counted {
+impl PairCounts {
     fn new(plan: &ShadowPlan) -> Self {
         Self { ledger: Ledger::new(plan.pairs.clone()), models: BTreeSet::new() }
     }
@@ -94,7 +94,7 @@ impl PairStore {
         observer: Arc<dyn LiveObserver>,
     ) -> Result<Self, FolderError> {
         let (folder, logs) = ShadowFolder::create(path, &plan)?;
-        let counted = Counted::new(&plan);
+        let counted = PairCounts::new(&plan);
         Ok(Self { folder, logs, plan, page, observer, counted, is_refused: Cell::new(false) })
     }
 
@@ -212,7 +212,7 @@ fn compared(
     facts: CompareFacts,
     shadow: &ShadowFacts,
 ) -> Result<Comparison, FolderError> {
-    let mut counted = Counted::new(plan);
+    let mut counted = PairCounts::new(plan);
     let mut pairs = folder.pairs()?;
     for (note, [primary, candidate]) in pairs.by_ref() {
         counted.add(&Pair { at: note.at, primary, candidate, likeness: note.likeness });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{Notes, settings, start, until};
 use bytes::Bytes;
-use goodput_live::{Backend, Ending, Limits, Proxy, Question, Settings, TlsFiles, Upstream};
+use goodput_live::{Backend, Ending, Limits, OwnRequest, Proxy, Settings, TlsFiles, Upstream};
 use goodput_mock::MockServer;
 use goodput_model::{Api, ConnectionPolicy, ErrorClass, Exchange, Http};
 use goodput_testkit::{STREAM_HEAD, Server, Step, chunk, token_event};
@@ -231,7 +231,7 @@ fn a_question_of_our_own_is_measured_like_one_that_passes() {
                 let request = http::Request::post(path).header("host", "h").body(()).unwrap();
                 request.into_parts().0
             };
-            let question = |path: &str, limit| Question {
+            let question = |path: &str, limit| OwnRequest {
                 head: head(path),
                 body: Bytes::from_static(BODY),
                 via: None,

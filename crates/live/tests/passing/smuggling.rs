@@ -20,7 +20,7 @@ fn refused(request: &str, status: &str) {
 
 /// What the upstream gets of a request.
 #[track_caller]
-fn passed(request: &str) -> Vec<goodput_testkit::Request> {
+fn passed(request: &str) -> Vec<goodput_testkit::ArrivedRequest> {
     let server = Server::start(|_| vec![answer("200 OK", "text/plain", "ok")]);
     let (proxy, _notes) = start(settings(&server.url()));
     exchange(proxy.address(), request.as_bytes());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::chat::{self, Render};
-use super::fields::{RequestFields, parse, wrong};
+use super::fields::{ObjectFields, parse, wrong};
 use super::refusal::ApiRefusal;
 use super::{hash, mix};
 
@@ -106,7 +106,7 @@ impl CheckedRequest {
         rules: &RequestRules<'_>,
     ) -> Result<Self, ApiRefusal> {
         let body = parse(body)?;
-        let fields = RequestFields::new(&body);
+        let fields = ObjectFields::new(&body);
         check_model(&fields, rules)?;
         let mut ask = Self {
             kind,
@@ -167,7 +167,7 @@ impl CheckedRequest {
     }
 
     /// What chat and completions have in common.
-    fn read_sampling(&mut self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
+    fn read_sampling(&mut self, fields: &ObjectFields<'_>) -> Result<(), ApiRefusal> {
         self.n = fields.integer("n", 1..=128)?.unwrap_or(1) as u32;
         for name in ["max_completion_tokens", "max_tokens"] {
             let limit = fields.integer(name, 1..=i64::MAX)?;
@@ -200,7 +200,7 @@ impl CheckedRequest {
 
     fn read_chat(
         &mut self,
-        fields: &RequestFields<'_>,
+        fields: &ObjectFields<'_>,
         rules: &RequestRules<'_>,
     ) -> Result<(), ApiRefusal> {
         let top = fields.integer("top_logprobs", 0..=20)?;
@@ -232,11 +232,7 @@ impl CheckedRequest {
         Ok(())
     }
 
-    fn read_tools(
-        &mut self,
-        fields: &RequestFields<'_>,
-        tools: &[Value],
-    ) -> Result<(), ApiRefusal> {
+    fn read_tools(&mut self, fields: &ObjectFields<'_>, tools: &[Value]) -> Result<(), ApiRefusal> {
         for (at, tool) in tools.iter().enumerate() {
             let name = tool.get("function").and_then(|function| function.get("name")?.as_str());
             let Some(name) = name else {
@@ -254,13 +250,13 @@ impl CheckedRequest {
         Ok(())
     }
 
-    fn read_completion(&mut self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
+    fn read_completion(&mut self, fields: &ObjectFields<'_>) -> Result<(), ApiRefusal> {
         self.logprobs = fields.integer("logprobs", 0..=20)?.map(|top| top as u8);
         self.echo = fields.flag("echo")?;
         self.read_prompts("prompt", fields)
     }
 
-    fn into_embedding(mut self, fields: &RequestFields<'_>) -> Result<Self, ApiRefusal> {
+    fn into_embedding(mut self, fields: &ObjectFields<'_>) -> Result<Self, ApiRefusal> {
         let dimensions = fields.integer("dimensions", 1..=MOST_DIMENSIONS)?;
         self.dimensions = dimensions.map(|count| count as u32);
         self.is_base64 = match fields.text("encoding_format")? {
@@ -288,7 +284,7 @@ impl CheckedRequest {
     fn read_prompts(
         &mut self,
         name: &'static str,
-        fields: &RequestFields<'_>,
+        fields: &ObjectFields<'_>,
     ) -> Result<(), ApiRefusal> {
         let value = fields
             .get(name)
@@ -303,7 +299,7 @@ impl CheckedRequest {
     }
 
     /// Every prompt must leave room for its answer.
-    fn check_lengths(&self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
+    fn check_lengths(&self, fields: &ObjectFields<'_>) -> Result<(), ApiRefusal> {
         let most = u64::from(self.max_model_len);
         let prompt_field = if self.kind == AnswerKind::Chat { "messages" } else { "prompt" };
         for prompt in &self.prompts {
@@ -325,7 +321,7 @@ impl CheckedRequest {
     }
 
     /// The choices together must not be more than memory holds.
-    fn check_sum(&self, fields: &RequestFields<'_>) -> Result<(), ApiRefusal> {
+    fn check_sum(&self, fields: &ObjectFields<'_>) -> Result<(), ApiRefusal> {
         let each = u64::from(self.limit.unwrap_or(self.default_tokens).max(self.min_tokens));
         let alternatives = if self.stream { 0 } else { self.logprobs.unwrap_or(0) };
         let sum = each * u64::from(self.choices()) * (1 + u64::from(alternatives));
@@ -350,14 +346,14 @@ impl CheckedRequest {
 }
 
 /// The field that limits an answer: the one that is there.
-fn limit_field(fields: &RequestFields<'_>) -> &'static str {
+fn limit_field(fields: &ObjectFields<'_>) -> &'static str {
     let is_new = fields.get("max_completion_tokens").is_some();
     if is_new { "max_completion_tokens" } else { "max_tokens" }
 }
 
 /// Another model than the one that is served is refused; none is as good as it.
 pub(super) fn check_model(
-    fields: &RequestFields<'_>,
+    fields: &ObjectFields<'_>,
     rules: &RequestRules<'_>,
 ) -> Result<(), ApiRefusal> {
     match fields.text("model")? {
@@ -368,7 +364,7 @@ pub(super) fn check_model(
     }
 }
 
-fn stops(fields: &RequestFields<'_>) -> Result<Vec<String>, ApiRefusal> {
+fn stops(fields: &ObjectFields<'_>) -> Result<Vec<String>, ApiRefusal> {
     let stops = match fields.get("stop") {
         None => Vec::new(),
         Some(Value::String(stop)) => vec![stop.clone()],
@@ -427,7 +423,7 @@ fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusa
 }
 
 /// Checks what has no influence here but a range; says whether the temperature is 0.
-fn check_numbers(fields: &RequestFields<'_>) -> Result<bool, ApiRefusal> {
+fn check_numbers(fields: &ObjectFields<'_>) -> Result<bool, ApiRefusal> {
     let temperature =
         fields.number("temperature", "from 0 to 2", |value| (0.0..=2.0).contains(&value))?;
     let share = |value| value > 0.0 && value <= 1.0;

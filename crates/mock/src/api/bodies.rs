@@ -2,7 +2,7 @@
 
 use super::ask::{RequestRules, check_model};
 use super::chat::{Render, ids, of_text};
-use super::fields::{RequestFields, parse, wrong};
+use super::fields::{ObjectFields, parse, wrong};
 use super::parts::{EventHead, list, numbers, push, quoted};
 use super::refusal::ApiRefusal;
 use super::tokenizer::decode;
@@ -13,7 +13,7 @@ const MOST_TOKENS: usize = 1 << 22;
 /// `/tokenize`: the tokens of a prompt or of messages.
 pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
     let body = parse(body)?;
-    let fields = RequestFields::new(&body);
+    let fields = ObjectFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = if let Some(messages) = fields.list("messages")? {
         let mut render = Render::new(rules.image_tokens, MOST_TOKENS);
@@ -50,7 +50,7 @@ pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>,
 /// `/detokenize`: the text of tokens.
 pub(crate) fn detokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
     let body = parse(body)?;
-    let fields = RequestFields::new(&body);
+    let fields = ObjectFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = match fields.get("tokens") {
         None => return Err(ApiRefusal::field("tokens", "`tokens` is missing")),

@@ -39,12 +39,12 @@ pub(crate) fn wrong(name: impl Into<Cow<'static, str>>, wanted: &str, value: &Va
 
 /// The fields of an object, with the name of the object for messages.
 #[derive(Clone, Copy)]
-pub(crate) struct RequestFields<'a> {
+pub(crate) struct ObjectFields<'a> {
     map: &'a Map<String, Value>,
     within: Option<&'static str>,
 }
 
-impl<'a> RequestFields<'a> {
+impl<'a> ObjectFields<'a> {
     pub(crate) fn new(map: &'a Map<String, Value>) -> Self {
         Self { map, within: None }
     }

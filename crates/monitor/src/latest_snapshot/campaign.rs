@@ -1,8 +1,8 @@
 //! Sweeps and comparisons as the screen shows them.
 
-use goodput_campaign::compare::{Comparison, Outcome};
+use goodput_campaign::compare::{Comparison, FigureOutcome};
 use goodput_campaign::curve::is_on_curve;
-use goodput_campaign::sweep::{Estimate, Goodput, PointSummary, Standing, SweepPlan};
+use goodput_campaign::sweep::{Goodput, PointStanding, PointSummary, SweepPlan, TimeEstimate};
 
 use super::LatestSnapshot;
 use crate::view::{
@@ -17,7 +17,7 @@ impl LatestSnapshot {
         points: &[PointSummary],
         plan: &SweepPlan,
         answer: Option<&Goodput>,
-        left: Option<&Estimate>,
+        left: Option<&TimeEstimate>,
     ) {
         let axes = goodput_report::sweep_axes(points, plan);
         let point = |point: &PointSummary| {
@@ -33,13 +33,13 @@ impl LatestSnapshot {
                 ok_per_s: figures.requests_per_s,
                 tokens_per_s: figures.output_tps,
                 standing: match point.standing {
-                    Standing::Met => StandingView::Good,
-                    Standing::Missed(_) => StandingView::Bad,
-                    Standing::Unclear(_) => StandingView::Open,
+                    PointStanding::Met => StandingView::Good,
+                    PointStanding::Missed(_) => StandingView::Bad,
+                    PointStanding::Unclear(_) => StandingView::Open,
                 },
                 words: match (figures.attainment, &point.standing) {
                     // Without a promise there is nothing to keep.
-                    (None, Standing::Met | Standing::Unclear(_)) => words.0.to_owned(),
+                    (None, PointStanding::Met | PointStanding::Unclear(_)) => words.0.to_owned(),
                     _ => words.1,
                 },
                 is_on_curve: is_on_curve(point),
@@ -57,13 +57,13 @@ impl LatestSnapshot {
 
     /// The blocks of a comparison, and what differs so far.
     pub fn compare(&self, comparison: &Comparison, left_s: f64) {
-        let standing = |outcome: Outcome| match outcome {
-            Outcome::Better => StandingView::Good,
-            Outcome::Worse => StandingView::Bad,
-            Outcome::Equivalent
-            | Outcome::Inconclusive
-            | Outcome::NoVerdict
-            | Outcome::Described => StandingView::Open,
+        let standing = |outcome: FigureOutcome| match outcome {
+            FigureOutcome::Better => StandingView::Good,
+            FigureOutcome::Worse => StandingView::Bad,
+            FigureOutcome::Equivalent
+            | FigureOutcome::Inconclusive
+            | FigureOutcome::NoVerdict
+            | FigureOutcome::Described => StandingView::Open,
         };
         let levels = goodput_report::compare_so_far(comparison).into_iter().map(|one| LevelView {
             title: one.title,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::Pair;
 use goodput_clock::now;
-use goodput_live::Standing;
+use goodput_live::MirrorStanding;
 use goodput_live::shadow::ShadowFigures;
 use goodput_model::{MetricsFormat, Nanos};
 
@@ -102,11 +102,11 @@ impl ShadowProgress {
 }
 
 /// What is said when mirroring stops or goes on.
-pub fn standing_in_words(standing: Standing) -> &'static str {
+pub fn standing_in_words(standing: MirrorStanding) -> &'static str {
     match standing {
-        Standing::Going => "mirroring goes on",
-        Standing::SwitchedOff => "mirroring is switched off (SIGUSR1 switches it on again)",
-        Standing::Paused => {
+        MirrorStanding::Going => "mirroring goes on",
+        MirrorStanding::SwitchedOff => "mirroring is switched off (SIGUSR1 switches it on again)",
+        MirrorStanding::Paused => {
             "warning: mirroring paused: too many of the candidate's last answers failed; \
              one request tries it again after a while (--stop-at-errors, --retry-after)"
         }
@@ -125,9 +125,9 @@ fn line(figures: &ShadowFigures, so_far: &str) -> String {
         tally.failed(),
     );
     match tally.standing() {
-        Standing::Going => {}
-        Standing::SwitchedOff => line.push_str(" · switched off"),
-        Standing::Paused => line.push_str(" · paused"),
+        MirrorStanding::Going => {}
+        MirrorStanding::SwitchedOff => line.push_str(" · switched off"),
+        MirrorStanding::Paused => line.push_str(" · paused"),
     }
     if !so_far.is_empty() {
         line.push_str(" · so far ");

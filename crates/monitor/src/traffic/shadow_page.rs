@@ -2,7 +2,7 @@
 
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::shadow::ShadowReport;
-use goodput_live::Standing;
+use goodput_live::MirrorStanding;
 use goodput_live::shadow::ShadowFigures;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label};
 
@@ -101,7 +101,7 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
     }
     let (name, present) = ("goodput_shadow_state", tally.standing());
     sheet.family(name, "gauge", "1 for the state that mirroring is in, 0 for others");
-    for (standing, word) in Standing::ALL {
+    for (standing, word) in MirrorStanding::ALL {
         sheet.line(name, &metrics_label("state", word), u8::from(standing == present));
     }
 }
@@ -194,7 +194,7 @@ fn failures(sheet: &mut MetricsSheet, sides: &[MetricsTally; 2]) {
 
 #[cfg(test)]
 mod tests {
-    use goodput_campaign::compare::{Finding, Outcome};
+    use goodput_campaign::compare::{FigureOutcome, Finding};
     use goodput_campaign::shadow::{Count, LikenessSummary};
 
     use super::*;
@@ -217,7 +217,7 @@ mod tests {
             sd: None,
             is_tested: true,
             margin: 0.03,
-            outcome: Outcome::Worse,
+            outcome: FigureOutcome::Worse,
             further_blocks: None,
             is_doubtful: false,
         }

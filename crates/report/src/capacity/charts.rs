@@ -1,23 +1,23 @@
 //! Charts of a capacity plan.
 
-use goodput_campaign::capacity::{Capacity, Hour, LevelRisk, Measured, TrafficPlan};
+use goodput_campaign::capacity::{Capacity, Hour, LevelRisk, MeasuredLevel, TrafficPlan};
 use goodput_campaign::sweep::Bounded;
 
 use super::cells::rate;
 use goodput_document::number::{cell, count, percent};
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
 
 /// Latency of a replica over its rate, as measured, with the rates of the plan.
 pub(super) fn latency(plan: &Capacity) -> Chart {
     let basis = &plan.basis;
-    let series = |name: &str, tone, of: fn(&Measured) -> Option<Bounded>| {
-        let dot = |level: &Measured| {
+    let series = |name: &str, tone, of: fn(&MeasuredLevel) -> Option<Bounded>| {
+        let dot = |level: &MeasuredLevel| {
             let found = of(level)?;
             let note = format!("{} ms at {} req/s", cell(found.value), rate(level.rps));
             Some(Dot::noted(level.rps, found.value, note).within(found.low, found.high))
         };
         let dots = basis.levels.iter().filter_map(dot).collect();
-        Series::new(name, Shape::Points, tone, dots)
+        ChartSeries::new(name, Shape::Points, tone, dots)
     };
     let series = vec![
         series("TTFT p50", 0, |level| level.figures.ttft_ms.p50),
@@ -58,7 +58,7 @@ pub(super) fn hours(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
         if let Some(last) = dots.last().cloned() {
             dots.push(Dot { x: last.x + 1.0, ..last });
         }
-        Series::new(name, Shape::Steps, tone, dots)
+        ChartSeries::new(name, Shape::Steps, tone, dots)
     };
     let line = |rps: f64, word: &str| {
         let text =
@@ -111,6 +111,6 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     Chart::new("chances", "Stretches that miss the SLO, by the engine model")
         .says(format!("{}.", said.join("; ")))
         .over(Axis::between("req/s of one replica"), "% missed")
-        .series([Series::new("chance of a miss", Shape::Points, 5, dots)])
+        .series([ChartSeries::new("chance of a miss", Shape::Points, 5, dots)])
         .rules(rules)
 }

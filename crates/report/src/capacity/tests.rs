@@ -4,7 +4,7 @@
 
 pub(crate) mod fixtures;
 
-use goodput_campaign::capacity::{Basis, Note, Question, plan};
+use goodput_campaign::capacity::{Basis, PlanNote, Question, plan};
 
 use super::*;
 use fixtures::full;
@@ -79,7 +79,7 @@ fn a_figure_that_was_typed_has_a_page_and_names_are_text() {
     let evil = "</style><img src=x onerror=alert(1)>\"\u{202e}";
     typed.basis.slo = Some(evil.to_owned());
     (typed.basis.path, typed.basis.about) = (evil.to_owned(), evil.to_owned());
-    typed.notes.push(Note::new(NoteKind::Doubt, evil));
+    typed.notes.push(PlanNote::new(PlanNoteKind::Doubt, evil));
     let page = capacity_html(&typed);
     assert!(page.contains("6 replicas carry 100 req/s with 20 % headroom<"), "{page}");
     assert!(page.contains("was given, not measured here"));

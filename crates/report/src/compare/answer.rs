@@ -1,7 +1,7 @@
 //! The answer in plain words, a sentence for each candidate.
 
 use goodput_campaign::compare::{
-    Comparison, Finding, Gate, GateResult, Matter, Outcome, Scale, Stopped,
+    Comparison, FigureOutcome, Finding, Gate, GateResult, Matter, MetricScale, Stopped,
 };
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
@@ -69,7 +69,7 @@ fn has_claim(comparison: &Comparison, side: u32) -> bool {
     let tested = tested(comparison, side);
     outcomes
         .chain(tested.iter().map(|finding| finding.outcome))
-        .any(|outcome| outcome != Outcome::NoVerdict)
+        .any(|outcome| outcome != FigureOutcome::NoVerdict)
 }
 
 fn sentence(comparison: &Comparison, side: u32) -> String {
@@ -79,15 +79,18 @@ fn sentence(comparison: &Comparison, side: u32) -> String {
         return gated(comparison, side, &gates);
     }
     let findings = tested(comparison, side);
-    if findings.iter().all(|finding| finding.outcome == Outcome::NoVerdict) {
+    if findings.iter().all(|finding| finding.outcome == FigureOutcome::NoVerdict) {
         return no_verdict(comparison, side);
     }
-    let none = of(&findings, Outcome::NoVerdict);
-    let is_worse = findings.iter().any(|finding| finding.outcome == Outcome::Worse);
+    let none = of(&findings, FigureOutcome::NoVerdict);
+    let is_worse = findings.iter().any(|finding| finding.outcome == FigureOutcome::Worse);
     // What is not known of one figure must not look like good news of the others.
     if !none.is_empty() && !is_worse {
-        let rest: Vec<&Finding> =
-            findings.iter().filter(|one| one.outcome != Outcome::NoVerdict).copied().collect();
+        let rest: Vec<&Finding> = findings
+            .iter()
+            .filter(|one| one.outcome != FigureOutcome::NoVerdict)
+            .copied()
+            .collect();
         return format!(
             "no verdict on {} as a whole, for want of {}; for the rest: {}",
             label(comparison, side),
@@ -98,7 +101,7 @@ fn sentence(comparison: &Comparison, side: u32) -> String {
     told(comparison, &findings)
 }
 
-fn of<'a>(findings: &[&'a Finding], outcome: Outcome) -> Vec<&'a Finding> {
+fn of<'a>(findings: &[&'a Finding], outcome: FigureOutcome) -> Vec<&'a Finding> {
     findings.iter().filter(|finding| finding.outcome == outcome).copied().collect()
 }
 
@@ -109,14 +112,14 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     if comparison.design.same_target {
         return itself(comparison, findings);
     }
-    let of = |outcome: Outcome| of(findings, outcome);
-    let (better, worse) = (of(Outcome::Better), of(Outcome::Worse));
+    let of = |outcome: FigureOutcome| of(findings, outcome);
+    let (better, worse) = (of(FigureOutcome::Better), of(FigureOutcome::Worse));
     let n = findings.iter().map(|finding| finding.n).max().unwrap_or(0);
     let blocks = counted(comparison, n);
     let told: Vec<&Finding> = better.iter().chain(&worse).copied().collect();
     let head = match (better.is_empty(), worse.is_empty()) {
-        (true, true) if of(Outcome::Inconclusive).is_empty() => {
-            let equal = of(Outcome::Equivalent);
+        (true, true) if of(FigureOutcome::Inconclusive).is_empty() => {
+            let equal = of(FigureOutcome::Equivalent);
             let what = match equal.as_slice() {
                 few @ ([_] | [_, _]) => titles(comparison, few),
                 all => format!("any of {} tested figures", all.len()),
@@ -141,14 +144,14 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
             list(comparison, &better)
         ),
     };
-    let equal = match of(Outcome::Equivalent).len() {
+    let equal = match of(FigureOutcome::Equivalent).len() {
         0 => String::new(),
         n if n + told.len() == findings.len() => {
             format!("; nothing else that was tested differs by more than {}", within(findings))
         }
         n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
     };
-    let (open, none) = (of(Outcome::Inconclusive), of(Outcome::NoVerdict));
+    let (open, none) = (of(FigureOutcome::Inconclusive), of(FigureOutcome::NoVerdict));
     let open = match open.as_slice() {
         [] => String::new(),
         open => {
@@ -164,7 +167,7 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
 
 /// The margin of those that are held against one: of ratios where there are some.
 fn within(findings: &[&Finding]) -> String {
-    let known = |one: &&&Finding| FigureWords::new(&one.metric).scale == Scale::Ratio;
+    let known = |one: &&&Finding| FigureWords::new(&one.metric).scale == MetricScale::Ratio;
     let ratios: Vec<&Finding> = findings.iter().filter(known).copied().collect();
     let all = if ratios.is_empty() { findings } else { &ratios };
     let least = all.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
@@ -195,8 +198,8 @@ fn first(mut all: Vec<String>, and: &str) -> String {
 }
 
 fn undecided(comparison: &Comparison, name: &str, findings: &[&Finding]) -> String {
-    let open = of(findings, Outcome::Inconclusive);
-    let equal = match of(findings, Outcome::Equivalent).len() {
+    let open = of(findings, FigureOutcome::Inconclusive);
+    let equal = match of(findings, FigureOutcome::Equivalent).len() {
         0 => String::new(),
         n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
     };
@@ -285,8 +288,9 @@ fn only_the_tail(
     tested: &[&Finding],
     told: &[&Finding],
 ) -> Option<String> {
-    let is_settled =
-        |one: &&Finding| one.outcome == Outcome::Equivalent || median_of(&one.metric).is_some();
+    let is_settled = |one: &&Finding| {
+        one.outcome == FigureOutcome::Equivalent || median_of(&one.metric).is_some()
+    };
     if !tested.iter().all(is_settled) {
         return None;
     }
@@ -297,7 +301,7 @@ fn only_the_tail(
             .findings
             .iter()
             .find(|one| (&one.metric, one.side, one.level) == (&median, tail.side, tail.level))?;
-        if median.outcome != Outcome::Equivalent {
+        if median.outcome != FigureOutcome::Equivalent {
             return None;
         }
         let known = FigureWords::new(&median.metric);
@@ -311,13 +315,13 @@ fn only_the_tail(
 fn itself(comparison: &Comparison, findings: &[&Finding]) -> String {
     let told: Vec<&Finding> = findings
         .iter()
-        .filter(|one| matches!(one.outcome, Outcome::Better | Outcome::Worse))
+        .filter(|one| matches!(one.outcome, FigureOutcome::Better | FigureOutcome::Worse))
         .copied()
         .collect();
     let n = findings.iter().map(|finding| finding.n).max().unwrap_or(0);
     let blocks = counted(comparison, n);
     if told.is_empty() {
-        let open = match of(findings, Outcome::Inconclusive).as_slice() {
+        let open = match of(findings, FigureOutcome::Inconclusive).as_slice() {
             [] => String::new(),
             open => format!(
                 " ({} spread too far to tell one smaller than the spread)",
@@ -377,13 +381,13 @@ fn no_verdict(comparison: &Comparison, side: u32) -> String {
 
 fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult]) -> String {
     let name = label(comparison, side);
-    let of = |wanted: Outcome| -> Vec<&GateResult> {
+    let of = |wanted: FigureOutcome| -> Vec<&GateResult> {
         gates.iter().filter(|gate| gate.outcome == wanted).copied().collect()
     };
-    let (failed, open) = (of(Outcome::Worse), of(Outcome::Inconclusive));
+    let (failed, open) = (of(FigureOutcome::Worse), of(FigureOutcome::Inconclusive));
     // What no run has a figure for was not judged.
     let unjudged = unjudged(comparison, gates).len();
-    let none = of(Outcome::NoVerdict).len() + unjudged;
+    let none = of(FigureOutcome::NoVerdict).len() + unjudged;
     let all = several((gates.len() + unjudged) as u32, "gate");
     let texts = |gates: &[&GateResult]| {
         gates.iter().map(|gate| gate_phrase(comparison, gate)).collect::<Vec<_>>().join(", ")
@@ -391,7 +395,7 @@ fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult]) -> String {
     let findings: Vec<&Finding> =
         open.iter().filter_map(|gate| finding_of(comparison, gate)).collect();
     let more = more(comparison, &findings);
-    let lacked = of(Outcome::NoVerdict);
+    let lacked = of(FigureOutcome::NoVerdict);
     let lacked: Vec<&Finding> =
         lacked.iter().filter_map(|gate| finding_of(comparison, gate)).collect();
     let lacked = match lacked.as_slice() {

@@ -1,14 +1,14 @@
 //! A comparison as test cases: one for each gate, or for each tested figure where there is no
 //! gate.
 
-use goodput_campaign::compare::{Comparison, Finding, GateResult, Outcome};
+use goodput_campaign::compare::{Comparison, FigureOutcome, Finding, GateResult};
 use goodput_model::Verdict;
 
 use super::answer::{answers, finding_of, gate_phrase, phrase, unjudged};
 use super::wanting::unjudged_why;
 use super::words::{FigureWords, candidates, counted, label, level, limit, tested};
 use super::{notes, shadow};
-use goodput_document::{Case, Fault, Suite};
+use goodput_document::{Fault, Suite, TestCase};
 
 /// A test case for each gate, or for each tested figure where there is no gate.
 pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
@@ -53,20 +53,20 @@ fn properties(comparison: &Comparison) -> Vec<(&'static str, String)> {
     }
 }
 
-fn fault(outcome: Outcome) -> Option<Fault> {
+fn fault(outcome: FigureOutcome) -> Option<Fault> {
     match outcome {
-        Outcome::Better | Outcome::Equivalent => None,
-        Outcome::Worse => Some(Fault::Failure("worse")),
-        Outcome::Inconclusive => Some(Fault::Error("inconclusive")),
-        Outcome::NoVerdict | Outcome::Described => Some(Fault::Error("no_verdict")),
+        FigureOutcome::Better | FigureOutcome::Equivalent => None,
+        FigureOutcome::Worse => Some(Fault::Failure("worse")),
+        FigureOutcome::Inconclusive => Some(Fault::Error("inconclusive")),
+        FigureOutcome::NoVerdict | FigureOutcome::Described => Some(Fault::Error("no_verdict")),
     }
 }
 
-fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
+fn cases(comparison: &Comparison, side: u32) -> Vec<TestCase> {
     let name = label(comparison, side);
     let gates: Vec<&GateResult> =
         comparison.gates.iter().filter(|gate| gate.side == side).collect();
-    let mut cases: Vec<Case> = if comparison.design.gates.is_empty() && gates.is_empty() {
+    let mut cases: Vec<TestCase> = if comparison.design.gates.is_empty() && gates.is_empty() {
         let one = |finding: &&Finding| of_finding(comparison, finding, &name);
         tested(comparison, side).iter().map(one).collect()
     } else {
@@ -75,20 +75,24 @@ fn cases(comparison: &Comparison, side: u32) -> Vec<Case> {
     cases.extend(unjudged(comparison, &gates).into_iter().map(|gate| {
         let metric = FigureWords::new(&gate.metric).name();
         let text = format!("{metric} was not measured, allowed {}", limit(gate));
-        Case::new(format!("any level · {metric} · {name}"), text, fault(Outcome::NoVerdict))
+        TestCase::new(
+            format!("any level · {metric} · {name}"),
+            text,
+            fault(FigureOutcome::NoVerdict),
+        )
     }));
     if cases.is_empty() && comparison.verdict != Verdict::Void {
         let answer = answers(comparison).into_iter().map(|(_, text)| text);
         let text = answer.collect::<Vec<_>>().join("; ");
         let name = format!("comparison · anything · {name}");
-        cases.push(Case::new(name, text, fault(Outcome::NoVerdict)));
+        cases.push(TestCase::new(name, text, fault(FigureOutcome::NoVerdict)));
     }
     cases
 }
 
-fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> Case {
+fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> TestCase {
     let known = FigureWords::new(&finding.metric);
-    Case {
+    TestCase {
         name: format!("{} · {} · {name}", level(comparison, finding.level), known.name()),
         fault: fault(finding.outcome),
         text: format!(
@@ -100,7 +104,12 @@ fn of_finding(comparison: &Comparison, finding: &Finding, name: &str) -> Case {
     }
 }
 
-fn of_gate(comparison: &Comparison, gate: &GateResult, all: &[&GateResult], name: &str) -> Case {
+fn of_gate(
+    comparison: &Comparison,
+    gate: &GateResult,
+    all: &[&GateResult],
+    name: &str,
+) -> TestCase {
     let same =
         |other: &&&GateResult| other.gate.metric == gate.gate.metric && other.level == gate.level;
     // Cases of one name are one case to a CI; a limit in every name would make a new case of each
@@ -112,7 +121,7 @@ fn of_gate(comparison: &Comparison, gate: &GateResult, all: &[&GateResult], name
     let metric = FigureWords::new(&gate.gate.metric).name();
     let evidence =
         finding_of(comparison, gate).map_or(String::new(), |one| evidence(comparison, one));
-    Case {
+    TestCase {
         name: format!("{} · {metric}{limit} · {name}", level(comparison, gate.level)),
         fault: fault(gate.outcome),
         text: gate_phrase(comparison, gate) + &evidence,

@@ -1,6 +1,8 @@
 //! While a comparison goes on: what it will take, and a line after each block.
 
-use goodput_campaign::compare::{Comparison, Design, Finding, Gate, Outcome, Quantity, family};
+use goodput_campaign::compare::{
+    Comparison, Design, FigureOutcome, Finding, Gate, Quantity, family,
+};
 use goodput_campaign::sweep::Level;
 
 use super::notes::{looks, order};
@@ -148,7 +150,7 @@ pub struct CompareRow {
     /// What can be said, in words.
     pub words: &'static str,
     /// The same.
-    pub outcome: Outcome,
+    pub outcome: FigureOutcome,
 }
 
 /// The tested figures so far, for a screen.

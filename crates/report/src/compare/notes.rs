@@ -1,7 +1,8 @@
 //! What a comparison says next to its tables: who, how, what differs, what was sent, how much is chance.
 
 use goodput_campaign::compare::{
-    CompareState, Comparison, Design, Difference, Floor, Matter, Order, Quantity, Side, Stopped,
+    BlockOrder, CompareState, Comparison, Design, Difference, Floor, Matter, Quantity, Side,
+    Stopped,
 };
 
 use goodput_model::{Caveat, CaveatCode, Severity};
@@ -83,8 +84,8 @@ fn side_text(side: &Side, label: &str, place: usize) -> String {
 pub(crate) fn order(design: &Design) -> &'static str {
     match design.order {
         _ if design.at_once => "all sides at once",
-        Order::Abba => "every second block in reverse order",
-        Order::Random => "order drawn for each block",
+        BlockOrder::Abba => "every second block in reverse order",
+        BlockOrder::Random => "order drawn for each block",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use goodput_campaign::compare::{
-    Comparison, Difference, Finding, LevelSummary, Matter, Outcome, Rank, Row, Scale,
+    AxisRow, Comparison, Difference, FigureOutcome, Finding, LevelComparison, Matter, MetricScale,
+    Rank,
 };
 use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
@@ -13,7 +14,7 @@ use super::words::{
     FigureWords, at, chance, description, label, labels, level, limit, outcome, with_unit,
 };
 use goodput_document::number::{between, cell, known, percent};
-use goodput_document::{Align, Cell, Column, Cut, Rows, Table, Tone};
+use goodput_document::{Align, Cell, Column, Rows, Table, TableCut, Tone};
 use goodput_model::plain;
 
 /// As wide as its cells on a terminal; the first and the last column stand at the left. Words that say
@@ -102,7 +103,7 @@ pub(crate) fn figures(
 /// The change of a ratio in the unit of its figure. Points of a share are its unit already; without a pair
 /// there is no change.
 fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
-    if finding.n == 0 || known.scale == Scale::Difference {
+    if finding.n == 0 || known.scale == MetricScale::Difference {
         return String::new();
     }
     let units = |share: f64| amount(share * finding.reference);
@@ -183,7 +184,9 @@ const STEPPED: &str = "better or WORSE next to an interval that holds zero: inte
 fn is_by_step(finding: &Finding) -> bool {
     let holds_zero =
         finding.low.is_some_and(|low| low <= 0.0) && finding.high.is_some_and(|high| high >= 0.0);
-    finding.is_tested && matches!(finding.outcome, Outcome::Better | Outcome::Worse) && holds_zero
+    finding.is_tested
+        && matches!(finding.outcome, FigureOutcome::Better | FigureOutcome::Worse)
+        && holds_zero
 }
 
 /// What was asked to hold.
@@ -197,14 +200,14 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
         .left("change", 0, |gate| known(gate_change(comparison, gate), |change| change))
         .left("holds", 0, |gate| match gate.outcome {
             _ if comparison.verdict == Verdict::Void => "void",
-            Outcome::Better | Outcome::Equivalent => "yes",
-            Outcome::Worse => "NO",
-            Outcome::Inconclusive => "cannot be told yet",
-            Outcome::NoVerdict | Outcome::Described => "no verdict",
+            FigureOutcome::Better | FigureOutcome::Equivalent => "yes",
+            FigureOutcome::Worse => "NO",
+            FigureOutcome::Inconclusive => "cannot be told yet",
+            FigureOutcome::NoVerdict | FigureOutcome::Described => "no verdict",
         });
     let ways = vec![
-        vec![Cut::new("Gates", &[0, 1, 2, 3, 4])],
-        vec![Cut::new("Gates", &[0, 1, 2, 4]), Cut::new("Changes", &[0, 1, 2, 3])],
+        vec![TableCut::new("Gates", &[0, 1, 2, 3, 4])],
+        vec![TableCut::new("Gates", &[0, 1, 2, 4]), TableCut::new("Changes", &[0, 1, 2, 3])],
     ];
     (!comparison.gates.is_empty()).then(|| Table { ways, ..natural(rows) })
 }
@@ -236,7 +239,7 @@ pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table
 fn axes_of(
     comparison: &Comparison,
     place: u32,
-    summary: &LevelSummary,
+    summary: &LevelComparison,
     sides: &[usize],
 ) -> Option<Table> {
     let title = format!("All axes, {}", level(comparison, place));
@@ -268,7 +271,7 @@ fn stand_out(row: &mut [Cell], columns: &[Column]) {
     }
 }
 
-fn axis_value(row: &Row, value: f64) -> String {
+fn axis_value(row: &AxisRow, value: f64) -> String {
     let is_money = row.figure.starts_with("cost");
     if is_money && value.abs() < 100.0 {
         return format!("{value:.4}");
@@ -277,7 +280,7 @@ fn axis_value(row: &Row, value: f64) -> String {
 }
 
 /// Who is better by this row, and how that is known.
-fn better(comparison: &Comparison, place: u32, row: &Row) -> String {
+fn better(comparison: &Comparison, place: u32, row: &AxisRow) -> String {
     if comparison.verdict == Verdict::Void {
         return "void".to_owned();
     }
@@ -287,15 +290,15 @@ fn better(comparison: &Comparison, place: u32, row: &Row) -> String {
     let sides = labels(comparison).len();
     if let ([finding], 2) = (own.as_slice(), sides) {
         return match finding.outcome {
-            Outcome::NoVerdict => "?".to_owned(),
+            FigureOutcome::NoVerdict => "?".to_owned(),
             _ if !finding.is_tested => match description(finding) {
                 word @ ("higher" | "lower") => in_these_runs(word),
                 word => word.to_owned(),
             },
-            Outcome::Better => label(comparison, finding.side),
-            Outcome::Worse => label(comparison, 0),
-            Outcome::Equivalent => "same".to_owned(),
-            Outcome::Inconclusive | Outcome::Described => "?".to_owned(),
+            FigureOutcome::Better => label(comparison, finding.side),
+            FigureOutcome::Worse => label(comparison, 0),
+            FigureOutcome::Equivalent => "same".to_owned(),
+            FigureOutcome::Inconclusive | FigureOutcome::Described => "?".to_owned(),
         };
     }
     let ranks = comparison.ranking.iter().filter(|rank| is_it(&rank.metric, rank.level));
@@ -337,7 +340,7 @@ fn ahead(comparison: &Comparison, ranks: &[&Rank]) -> String {
 const PAIRS: usize = 2;
 
 /// What the values show where no test was made: no side is called better.
-fn untested(row: &Row) -> String {
+fn untested(row: &AxisRow) -> String {
     let finite = |value: &Option<f64>| value.filter(|value| value.is_finite());
     let values: Vec<f64> = row.values.iter().filter_map(finite).collect();
     match (values.as_slice(), row.values.len()) {

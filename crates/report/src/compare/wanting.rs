@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodput_campaign::compare::{Cell, Comparison, Finding, Matter, Outcome};
+use goodput_campaign::compare::{ComparedRun, Comparison, FigureOutcome, Finding, Matter};
 use goodput_model::Verdict;
 
 use super::words::{label, several};
@@ -10,14 +10,14 @@ use goodput_model::plain;
 
 /// Why a figure has no verdict, where it has none.
 pub(super) fn unjudged_why(comparison: &Comparison, finding: &Finding) -> Option<String> {
-    if finding.outcome != Outcome::NoVerdict {
+    if finding.outcome != FigureOutcome::NoVerdict {
         return None;
     }
     let refused = comparison.differences.iter().find(|one| {
         one.side == finding.side && one.matter == Matter::Refuse && one.touches(&finding.metric)
     });
     let usable = |side: u32| {
-        let is_own = |cell: &&Cell| (cell.ask.side, cell.ask.level) == (side, finding.level);
+        let is_own = |cell: &&ComparedRun| (cell.ask.side, cell.ask.level) == (side, finding.level);
         let own = comparison.runs.iter().filter(is_own);
         own.filter(|cell| cell.verdict != Verdict::Void).count()
     };
@@ -41,7 +41,7 @@ pub(super) fn unjudged_why(comparison: &Comparison, finding: &Finding) -> Option
 
 /// `B has it in 3 of 8 runs`: which side lacks a figure, where one does.
 pub(super) fn lacking(comparison: &Comparison, finding: &Finding) -> Option<String> {
-    let is_void = |cell: &Cell| cell.verdict == Verdict::Void;
+    let is_void = |cell: &ComparedRun| cell.verdict == Verdict::Void;
     // A block with a void run does not count.
     let spoilt: BTreeSet<u32> = comparison
         .runs
@@ -55,7 +55,7 @@ pub(super) fn lacking(comparison: &Comparison, finding: &Finding) -> Option<Stri
                 && !is_void(cell)
                 && !spoilt.contains(&cell.ask.block)
         });
-        let has = |cell: &&Cell| {
+        let has = |cell: &&ComparedRun| {
             cell.figures.get(&finding.metric).is_some_and(|figure| figure.value.is_finite())
         };
         (own.clone().filter(has).count(), own.count())

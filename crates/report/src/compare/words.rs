@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_campaign::compare::{
-    Better, Comparison, Finding, Gate, Limit, Outcome, Quantity, Scale, metric,
+    Better, Comparison, FigureOutcome, Finding, Gate, Limit, MetricScale, Quantity, metric,
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::Verdict;
@@ -24,7 +24,7 @@ pub(crate) struct FigureWords {
     /// Which way is good.
     pub(crate) better: Better,
     /// How values are set against each other.
-    pub(crate) scale: Scale,
+    pub(crate) scale: MetricScale,
 }
 
 impl FigureWords {
@@ -35,7 +35,7 @@ impl FigureWords {
                 title: plain(name),
                 unit: String::new(),
                 better: direction(name),
-                scale: Scale::Ratio,
+                scale: MetricScale::Ratio,
             },
             |known| Self {
                 title: known.title,
@@ -64,16 +64,16 @@ impl FigureWords {
     pub(crate) fn value(&self, value: f64) -> String {
         match self.scale {
             _ if !value.is_finite() => "–".to_owned(),
-            Scale::Difference => percent(value),
-            Scale::Ratio => cell(value),
+            MetricScale::Difference => percent(value),
+            MetricScale::Ratio => cell(value),
         }
     }
 
     /// The unit of a change.
     fn of_change(&self) -> &'static str {
         match self.scale {
-            Scale::Ratio => "%",
-            Scale::Difference => "points",
+            MetricScale::Ratio => "%",
+            MetricScale::Difference => "points",
         }
     }
 
@@ -84,7 +84,7 @@ impl FigureWords {
 
     /// A standard deviation between blocks, on the scale of changes and margins.
     pub(crate) fn spread(&self, sd: f64) -> String {
-        let spread = if self.scale == Scale::Ratio { sd.exp_m1() } else { sd };
+        let spread = if self.scale == MetricScale::Ratio { sd.exp_m1() } else { sd };
         self.change(spread).trim_start_matches('+').to_owned()
     }
 
@@ -173,21 +173,21 @@ pub(crate) fn counted(comparison: &Comparison, n: u32) -> String {
 }
 
 /// The word of an outcome.
-pub(crate) fn outcome(outcome: Outcome) -> &'static str {
+pub(crate) fn outcome(outcome: FigureOutcome) -> &'static str {
     match outcome {
-        Outcome::Better => "better",
-        Outcome::Worse => "WORSE",
-        Outcome::Equivalent => "equivalent",
-        Outcome::Inconclusive => "inconclusive",
-        Outcome::NoVerdict => "no verdict",
-        Outcome::Described => "described",
+        FigureOutcome::Better => "better",
+        FigureOutcome::Worse => "WORSE",
+        FigureOutcome::Equivalent => "equivalent",
+        FigureOutcome::Inconclusive => "inconclusive",
+        FigureOutcome::NoVerdict => "no verdict",
+        FigureOutcome::Described => "described",
     }
 }
 
 /// What a figure that was not tested shows of these runs, and nothing about the servers.
 pub(crate) fn description(finding: &Finding) -> &'static str {
     match (finding.low, finding.high) {
-        _ if finding.outcome == Outcome::NoVerdict => "no verdict",
+        _ if finding.outcome == FigureOutcome::NoVerdict => "no verdict",
         (Some(low), _) if low > 0.0 => "higher",
         (_, Some(high)) if high < 0.0 => "lower",
         _ => "not told apart",
@@ -198,11 +198,11 @@ pub(crate) fn description(finding: &Finding) -> &'static str {
 pub(crate) fn whole(comparison: &Comparison) -> &'static str {
     match (comparison.verdict, comparison.outcome) {
         (Verdict::Void, _) => "void",
-        (_, Outcome::Better) => "better",
-        (_, Outcome::Worse) => "worse",
-        (_, Outcome::Equivalent) => "equivalent",
-        (_, Outcome::Inconclusive) => "inconclusive",
-        (_, Outcome::NoVerdict | Outcome::Described) => "no verdict",
+        (_, FigureOutcome::Better) => "better",
+        (_, FigureOutcome::Worse) => "worse",
+        (_, FigureOutcome::Equivalent) => "equivalent",
+        (_, FigureOutcome::Inconclusive) => "inconclusive",
+        (_, FigureOutcome::NoVerdict | FigureOutcome::Described) => "no verdict",
     }
 }
 

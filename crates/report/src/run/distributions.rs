@@ -5,7 +5,7 @@ use goodput_stats::{Distribution, Metric, Summary};
 use super::latency::figure;
 use crate::view::RunView;
 use goodput_document::number::{cell, count};
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
 
 /// What is drawn: name in the summary, words, and the names of its charts.
 const DRAWN: [(&str, &str, &str, &str); 4] = [
@@ -92,7 +92,7 @@ fn cdf(
             beyond(found)
         ))
         .over(Axis::log("ms"), "% of samples")
-        .series([Series::new(words, Shape::Line, tone, dots.collect())])
+        .series([ChartSeries::new(words, Shape::Line, tone, dots.collect())])
         .rules(rules)
 }
 
@@ -121,6 +121,6 @@ fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -
             beyond(found)
         ))
         .over(Axis::log("ms"), "samples")
-        .series([Series::new(words, Shape::Bars, tone, dots)])
+        .series([ChartSeries::new(words, Shape::Bars, tone, dots)])
         .rules(rules)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use goodput_model::EndedBy;
-use goodput_stats::steady::{State as Steady, Steadiness};
+use goodput_stats::steady::{Steadiness, SteadyAnswer as Steady};
 use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
 use super::{MARKDOWN, TEXT, clients, server, workload};

@@ -5,7 +5,7 @@ use goodput_stats::PositionBand;
 use super::{HTML, outside};
 use crate::view::RunView;
 use goodput_document::number::{cell, count};
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
 use goodput_document::{Block, Section};
 
 pub(super) fn section(view: &RunView<'_>) -> Section {
@@ -44,7 +44,7 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
         Chart::new("stalls", "Longest gaps between tokens, when they began")
             .says(format!("The longest, {} ms, began at {at:.1} s.", cell(most)))
             .over("s since the first instant", Axis::log("ms"))
-            .series([Series::new("gap", Shape::Marks, 1, dots.collect())])
+            .series([ChartSeries::new("gap", Shape::Marks, 1, dots.collect())])
             .rules(rules),
     ]
 }
@@ -70,7 +70,7 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
             );
             Some(Dot::noted(middle(band), value, note))
         });
-        Series::new(name, Shape::Points, tone, dots.collect())
+        ChartSeries::new(name, Shape::Points, tone, dots.collect())
     });
     vec![
         Chart::new("itl-position", "Gap before a token, by its place in the answer")

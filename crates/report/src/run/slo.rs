@@ -8,7 +8,7 @@ use super::{HTML, MARKDOWN, is_void};
 use goodput_document::markup::Html;
 use goodput_document::number::{amount, cell, count, known, percent};
 use goodput_document::{
-    Block, Case, Cell, Column, Fact, Fault, Section, Suite, Table, TableStyle, Tone,
+    Block, Cell, Column, Fact, Fault, Section, Suite, Table, TableStyle, TestCase, Tone,
 };
 
 /// Why one end of an interval is not known.
@@ -297,21 +297,21 @@ pub(super) fn suite(summary: &Summary) -> Suite {
     } else if suite.cases.is_empty() {
         // A file without a case would say nothing.
         let text = format!("{}; no SLO was given", summary.verdict.name());
-        suite.cases.push(Case::new("verdict", text, None));
+        suite.cases.push(TestCase::new("verdict", text, None));
     }
     suite
 }
 
-fn cases(promise: &SloSummary) -> Vec<Case> {
+fn cases(promise: &SloSummary) -> Vec<TestCase> {
     let one = |(place, term): (usize, &SloTermSummary)| {
         // Cases of one name are one case to a CI.
         let twin = promise.terms.iter().take(place).any(|other| other.term == term.term);
         let name = if twin { format!("{} ({})", term.term, place + 1) } else { term.term.clone() };
-        Case::new(name, format!("{}: {}", term.term, figure(term)), fault(term.state))
+        TestCase::new(name, format!("{}: {}", term.term, figure(term)), fault(term.state))
     };
-    let mut all: Vec<Case> = promise.terms.iter().enumerate().map(one).collect();
+    let mut all: Vec<TestCase> = promise.terms.iter().enumerate().map(one).collect();
     if promise.target.is_some() {
-        all.push(Case::new("attainment", goodput(promise), fault(promise.attainment_state)));
+        all.push(TestCase::new("attainment", goodput(promise), fault(promise.attainment_state)));
     }
     all
 }

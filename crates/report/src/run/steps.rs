@@ -10,7 +10,7 @@ use goodput_document::svg::Stack;
 use goodput_document::{Block, Column, Formats, Section, Table};
 
 /// A step on the way to the first token.
-struct Step {
+struct FirstTokenStep {
     /// In the summary.
     name: &'static str,
     heading: &'static str,
@@ -19,14 +19,14 @@ struct Step {
     is_usual: bool,
 }
 
-const fn step(name: &'static str, heading: &'static str, words: &'static str) -> Step {
-    Step { name, heading, words, is_usual: true }
+const fn step(name: &'static str, heading: &'static str, words: &'static str) -> FirstTokenStep {
+    FirstTokenStep { name, heading, words, is_usual: true }
 }
 
-const STEPS: [Step; 10] = [
-    Step { is_usual: false, ..step("held", "held", "held by the cap") },
+const STEPS: [FirstTokenStep; 10] = [
+    FirstTokenStep { is_usual: false, ..step("held", "held", "held by the cap") },
     step("slip", "slip", "client late"),
-    Step { is_usual: false, ..step("blocked", "pool", "waiting for a connection") },
+    FirstTokenStep { is_usual: false, ..step("blocked", "pool", "waiting for a connection") },
     step("dns", "dns", "name lookup"),
     step("connect", "conn", "connecting"),
     step("tls", "tls", "TLS"),
@@ -41,7 +41,7 @@ fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
 }
 
 /// The steps that are shown.
-fn steps(waterfall: &Waterfall) -> Vec<&'static Step> {
+fn steps(waterfall: &Waterfall) -> Vec<&'static FirstTokenStep> {
     let is_some = |name: &str| {
         [&waterfall.median, &waterfall.slowest].iter().any(|band| step_ms(band, name) > 0.0)
     };

@@ -5,7 +5,7 @@ use goodput_stats::{Timeline, TimelinePoint};
 use super::{HTML, outside};
 use crate::view::RunView;
 use goodput_document::number::{amount, cell, count};
-use goodput_document::svg::{Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Chart, ChartSeries, Dot, Rule, Shape};
 use goodput_document::{Block, Section};
 
 const TIME: &str = "s since the first instant";
@@ -20,7 +20,7 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
 }
 
 pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
-    let look = RunTimeline::new(view);
+    let look = TimelineCharts::new(view);
     let all = [
         look.in_flight(),
         look.tokens(),
@@ -35,13 +35,13 @@ pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
 }
 
 /// Everything that is drawn over time.
-struct RunTimeline<'a> {
+struct TimelineCharts<'a> {
     client: &'a Timeline,
     server: &'a [TimelinePoint],
     rules: Vec<Rule>,
 }
 
-impl<'a> RunTimeline<'a> {
+impl<'a> TimelineCharts<'a> {
     fn new(view: &RunView<'a>) -> Self {
         let client = &view.details.timeline;
         let server = view.summary.server.as_ref().map_or(&[][..], |server| &server.timeline);
@@ -51,20 +51,31 @@ impl<'a> RunTimeline<'a> {
     }
 
     /// A line by the client: the middle of each bin.
-    fn line(&self, name: &str, tone: usize, values: impl Iterator<Item = f64>) -> Series {
+    fn line(&self, name: &str, tone: usize, values: impl Iterator<Item = f64>) -> ChartSeries {
         let at =
             |(bin, value): (usize, f64)| Dot::new((bin as f64 + 0.5) * self.client.bin_s, value);
         let dots = values.enumerate().map(at).collect();
-        Series::new(name, Shape::Line, tone, dots)
+        ChartSeries::new(name, Shape::Line, tone, dots)
     }
 
     /// A level by the server, look by look; empty where it tells nothing.
-    fn told(&self, name: &str, tone: usize, level: fn(&TimelinePoint) -> Option<f64>) -> Series {
+    fn told(
+        &self,
+        name: &str,
+        tone: usize,
+        level: fn(&TimelinePoint) -> Option<f64>,
+    ) -> ChartSeries {
         let dots = self.server.iter().filter_map(|point| Some(Dot::new(point.at_s, level(point)?)));
-        Series::new(name, Shape::Line, tone, dots.collect())
+        ChartSeries::new(name, Shape::Line, tone, dots.collect())
     }
 
-    fn chart(&self, name: &'static str, title: &str, unit: &str, series: Vec<Series>) -> Chart {
+    fn chart(
+        &self,
+        name: &'static str,
+        title: &str,
+        unit: &str,
+        series: Vec<ChartSeries>,
+    ) -> Chart {
         let highest = series.iter().filter_map(|series| {
             let shown = series.dots.iter().filter(|dot| dot.y.is_finite());
             let most = shown.clone().max_by(|a, b| a.y.total_cmp(&b.y))?;
@@ -74,7 +85,7 @@ impl<'a> RunTimeline<'a> {
         });
         let highest: Vec<_> = highest.collect();
         // A chart without words has no name for a screen reader.
-        let level = |series: &Series| {
+        let level = |series: &ChartSeries| {
             series.dots.first().map(|dot| format!("{} stays at {}", series.name, figure(dot.y)))
         };
         let level: Vec<_> = series.iter().filter_map(level).collect();
@@ -137,7 +148,7 @@ impl<'a> RunTimeline<'a> {
         };
         let dots =
             if total == 0 { Vec::new() } else { errors.iter().enumerate().map(dot).collect() };
-        let series = vec![Series::new("failures", Shape::Bars, 5, dots)];
+        let series = vec![ChartSeries::new("failures", Shape::Bars, 5, dots)];
         let title = format!("Failures, {} in all", count(total));
         self.chart("timeline-errors", &title, &format!("per {} s", self.client.bin_s), series)
     }
@@ -167,13 +178,13 @@ impl<'a> RunTimeline<'a> {
 }
 
 /// Requests come and go one by one.
-fn steps(series: Series) -> Series {
-    Series { shape: Shape::Steps, ..series }
+fn steps(series: ChartSeries) -> ChartSeries {
+    ChartSeries { shape: Shape::Steps, ..series }
 }
 
-fn looks(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> Series {
+fn looks(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> ChartSeries {
     let dots = values.map(|(at, value)| Dot::new(at, value)).collect();
-    Series::new(name, Shape::Line, tone, dots)
+    ChartSeries::new(name, Shape::Line, tone, dots)
 }
 
 fn figure(value: f64) -> String {

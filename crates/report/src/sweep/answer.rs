@@ -1,7 +1,9 @@
 //! What a sweep says in words: the answer, the knee, the long run, the shape.
 
 use goodput_campaign::curve::{Kneedle, Usl, by_level};
-use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Standing, Sustained, SweepSummary};
+use goodput_campaign::sweep::{
+    Axis, Goodput, GoodputState, PointStanding, Sustained, SweepSummary,
+};
 use goodput_model::Verdict;
 
 use super::{level_number, on_curve, standing, unit};
@@ -187,7 +189,7 @@ fn too_short(summary: &SweepSummary) -> Option<String> {
 
 pub(crate) fn long_run(sustained: &Sustained, axis: Axis) -> String {
     let outcome = match &sustained.standing {
-        Standing::Met => "kept the SLO".to_owned(),
+        PointStanding::Met => "kept the SLO".to_owned(),
         other => standing(other),
     };
     let drift = if sustained.drift.is_empty() {

@@ -1,10 +1,10 @@
 //! A sweep as test cases: one for its answer, for its long run, and for each point.
 
-use goodput_campaign::sweep::{GoodputState, PointSummary, Standing, SweepSummary};
+use goodput_campaign::sweep::{GoodputState, PointStanding, PointSummary, SweepSummary};
 use goodput_model::Verdict;
 
 use super::{answer, level, long_run, purpose, stands, unit};
-use goodput_document::{Case, Fault, Suite};
+use goodput_document::{Fault, Suite, TestCase};
 
 /// The cases of a sweep, or of one among several configurations.
 pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suite {
@@ -12,7 +12,7 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
     let mut cases = vec![of_answer(summary)];
     cases.extend(summary.sustained.as_ref().map(|run| {
         let text = long_run(run, summary.plan.axis);
-        Case::new("sustained", text, fault(&run.standing))
+        TestCase::new("sustained", text, fault(&run.standing))
     }));
     cases.extend(summary.points.iter().map(|point| of_point(summary, point)));
     let class = std::iter::once("sweep".to_owned()).chain(configuration.map(str::to_owned));
@@ -36,25 +36,25 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
     suite
 }
 
-fn of_answer(summary: &SweepSummary) -> Case {
+fn of_answer(summary: &SweepSummary) -> TestCase {
     let fault = match summary.goodput.as_ref().map(|goodput| goodput.state) {
         // No SLO was given.
         None | Some(GoodputState::Found | GoodputState::AtLeast) => None,
         Some(GoodputState::Unreachable) => Some(Fault::Failure("unreachable")),
         Some(GoodputState::Unclear) => Some(Fault::Error("unclear")),
     };
-    Case::new("goodput", answer(summary), fault)
+    TestCase::new("goodput", answer(summary), fault)
 }
 
-fn fault(standing: &Standing) -> Option<Fault> {
+fn fault(standing: &PointStanding) -> Option<Fault> {
     match standing {
-        Standing::Met => None,
-        Standing::Missed(_) => Some(Fault::Failure("missed")),
-        Standing::Unclear(_) => Some(Fault::Error("unclear")),
+        PointStanding::Met => None,
+        PointStanding::Missed(_) => Some(Fault::Failure("missed")),
+        PointStanding::Unclear(_) => Some(Fault::Error("unclear")),
     }
 }
 
-fn of_point(summary: &SweepSummary, point: &PointSummary) -> Case {
+fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
     let ask = &point.point.ask;
     let name = format!(
         "point {} · {} {} · {}",
@@ -69,12 +69,12 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> Case {
     let said = stands(point);
     match &point.standing {
         // Nothing was promised.
-        Standing::Unclear(_) if summary.plan.slo.is_none() && point.point.figures.ok > 0 => {
-            Case::new(name, said, None)
+        PointStanding::Unclear(_) if summary.plan.slo.is_none() && point.point.figures.ok > 0 => {
+            TestCase::new(name, said, None)
         }
-        Standing::Missed(_) if is_above => {
-            Case::new(name, format!("{said}; above the confirmed load, as it should be"), None)
+        PointStanding::Missed(_) if is_above => {
+            TestCase::new(name, format!("{said}; above the confirmed load, as it should be"), None)
         }
-        other => Case::new(name, said, fault(other)),
+        other => TestCase::new(name, said, fault(other)),
     }
 }

@@ -1,7 +1,7 @@
 //! The charts of a sweep.
 
 use goodput_campaign::sweep::{
-    Axis, Figures, Goodput, Level, PointSummary, Purpose, Spread, SweepPlan, SweepSummary,
+    Axis, Figures, Goodput, Level, PointSpread, PointSummary, Purpose, SweepPlan, SweepSummary,
 };
 use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
@@ -39,7 +39,7 @@ impl Latency {
         promised.chain(Self::ALL).find(is_seen).unwrap_or(Self::Ttft)
     }
 
-    pub(crate) fn spread(self, figures: &Figures) -> Spread {
+    pub(crate) fn spread(self, figures: &Figures) -> PointSpread {
         match self {
             Self::Ttft => figures.ttft_ms,
             Self::Tpot => figures.tpot_ms,

@@ -2,7 +2,8 @@
 
 use goodput_campaign::curve::delivered;
 use goodput_campaign::sweep::{
-    Estimate, Figures, Goodput, GoodputState, Point, PointSummary, Spread, Step, SweepPlan, next,
+    Figures, Goodput, GoodputState, Point, PointSpread, PointSummary, SweepPlan, SweepStep,
+    TimeEstimate, next,
 };
 use goodput_stats::about;
 
@@ -23,7 +24,7 @@ const ROWS: usize = 10;
 const LATEST: usize = 3;
 
 /// How long a sweep will take, and what for.
-pub fn sweep_before(estimate: &Estimate) -> String {
+pub fn sweep_before(estimate: &TimeEstimate) -> String {
     let part =
         |(name, seconds): &(String, f64)| format!("{} {}", plain(name), bare_about(*seconds));
     let parts: Vec<String> = estimate.parts.iter().map(part).collect();
@@ -85,13 +86,13 @@ pub fn sweep_live(
 ) -> String {
     let measured: Vec<Point> = points.iter().map(|point| point.point.clone()).collect();
     let now = match next(plan, &measured) {
-        Step::Measure(ask) => format!(
+        SweepStep::Measure(ask) => format!(
             "measuring {} {} ({})",
             level(ask.level),
             unit(ask.level.axis()),
             purpose(ask.purpose)
         ),
-        Step::Done => "all measured".to_owned(),
+        SweepStep::Done => "all measured".to_owned(),
     };
     let left = left_s.filter(|left| left.is_finite());
     let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
@@ -150,7 +151,7 @@ pub struct SweepAxes {
 
 impl SweepAxes {
     /// That latency of a point.
-    pub fn spread(&self, figures: &Figures) -> Spread {
+    pub fn spread(&self, figures: &Figures) -> PointSpread {
         self.of.spread(figures)
     }
 }

@@ -2,7 +2,7 @@
 
 use goodput_campaign::curve::{delivered, is_on_curve};
 use goodput_campaign::sweep::{
-    Bounded, Figures, Miss, PointSummary, Spread, Standing, SweepSummary, Unclear,
+    Bounded, Figures, Miss, PointSpread, PointStanding, PointSummary, SweepSummary, Unclear,
 };
 use goodput_model::Verdict;
 use goodput_stats::SloState;
@@ -34,21 +34,21 @@ pub(crate) fn within(figure: Option<Bounded>) -> String {
 }
 
 /// Whether a point keeps the SLO, and why not.
-pub(crate) fn standing(standing: &Standing) -> String {
+pub(crate) fn standing(standing: &PointStanding) -> String {
     match standing {
-        Standing::Met => "kept".to_owned(),
-        Standing::Missed(Miss::Term(term)) => format!("missed: {}", plain(term)),
-        Standing::Missed(Miss::Attainment) => "missed: too few were good".to_owned(),
-        Standing::Missed(Miss::OverSaturated) => "missed: queue grows".to_owned(),
-        Standing::Missed(Miss::RateLimited) => "missed: turned away (429, 503)".to_owned(),
-        Standing::Missed(Miss::Errors) => "missed: errors".to_owned(),
-        Standing::Unclear(Unclear::Client) => "unclear: the client was the limit".to_owned(),
-        Standing::Unclear(Unclear::ServerGone) => "unclear: the server was gone".to_owned(),
-        Standing::Unclear(Unclear::Interrupted) => "unclear: stopped".to_owned(),
-        Standing::Unclear(Unclear::GivenUpTooEarly) => {
+        PointStanding::Met => "kept".to_owned(),
+        PointStanding::Missed(Miss::Term(term)) => format!("missed: {}", plain(term)),
+        PointStanding::Missed(Miss::Attainment) => "missed: too few were good".to_owned(),
+        PointStanding::Missed(Miss::OverSaturated) => "missed: queue grows".to_owned(),
+        PointStanding::Missed(Miss::RateLimited) => "missed: turned away (429, 503)".to_owned(),
+        PointStanding::Missed(Miss::Errors) => "missed: errors".to_owned(),
+        PointStanding::Unclear(Unclear::Client) => "unclear: the client was the limit".to_owned(),
+        PointStanding::Unclear(Unclear::ServerGone) => "unclear: the server was gone".to_owned(),
+        PointStanding::Unclear(Unclear::Interrupted) => "unclear: stopped".to_owned(),
+        PointStanding::Unclear(Unclear::GivenUpTooEarly) => {
             "unclear: stopped early, but what was measured keeps the SLO: measured again".to_owned()
         }
-        Standing::Unclear(Unclear::Nothing) => "nothing to judge".to_owned(),
+        PointStanding::Unclear(Unclear::Nothing) => "nothing to judge".to_owned(),
     }
 }
 
@@ -56,11 +56,11 @@ pub(crate) fn standing(standing: &Standing) -> String {
 pub(crate) fn stands(point: &PointSummary) -> String {
     let is_open = point.point.figures.slo_state == Some(SloState::Undecided);
     match &point.standing {
-        Standing::Met if is_open => "kept (undecided)".to_owned(),
-        Standing::Missed(Miss::Term(term)) if is_open => {
+        PointStanding::Met if is_open => "kept (undecided)".to_owned(),
+        PointStanding::Missed(Miss::Term(term)) if is_open => {
             format!("missed (undecided): {}", plain(term))
         }
-        Standing::Missed(Miss::Attainment) if is_open => {
+        PointStanding::Missed(Miss::Attainment) if is_open => {
             "missed (undecided): too few were good".to_owned()
         }
         other => standing(other),
@@ -100,7 +100,7 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
     let tokens = |of: fn(&Figures) -> Option<f64>| {
         move |(_, point): &(usize, &PointSummary)| Cell::number(of(&point.point.figures), cell)
     };
-    let median = |of: fn(&Figures) -> Spread| {
+    let median = |of: fn(&Figures) -> PointSpread| {
         move |(_, point): &(usize, &PointSummary)| {
             Cell::number(of(&point.point.figures).p50, |p50| cell(p50.value))
         }
@@ -287,11 +287,11 @@ pub(super) fn has_open_ends(summary: &SweepSummary) -> bool {
     })
 }
 
-fn tone(standing: &Standing) -> Tone {
+fn tone(standing: &PointStanding) -> Tone {
     match standing {
-        Standing::Met => Tone::Good,
-        Standing::Missed(_) => Tone::Bad,
-        Standing::Unclear(_) => Tone::Doubt,
+        PointStanding::Met => Tone::Good,
+        PointStanding::Missed(_) => Tone::Bad,
+        PointStanding::Unclear(_) => Tone::Doubt,
     }
 }
 

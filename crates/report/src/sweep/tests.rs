@@ -2,8 +2,8 @@
 
 use goodput_campaign::curve::{Knee, curve};
 use goodput_campaign::sweep::{
-    Ask, Estimate, Figures, Goodput, GoodputState, Miss, Point, Spread, Standing, Sustained,
-    SweepFacts, SweepPlan, Unclear,
+    Figures, Goodput, GoodputState, Miss, Point, PointAsk, PointSpread, PointStanding, Sustained,
+    SweepFacts, SweepPlan, TimeEstimate, Unclear,
 };
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity, StopEarly, Verdict};
 use goodput_stats::SloState;
@@ -16,9 +16,9 @@ pub(crate) fn near(value: f64) -> Bounded {
     Bounded { value, low: Some(value * 0.9), high: Some(value * 1.1) }
 }
 
-fn spread(p50: f64, p99: f64) -> Spread {
+fn spread(p50: f64, p99: f64) -> PointSpread {
     let p90 = Some(near((p50 * p99).sqrt()));
-    Spread { p50: Some(near(p50)), p90, p99: Some(near(p99)), mean: Some(p50) }
+    PointSpread { p50: Some(near(p50)), p90, p99: Some(near(p99)), mean: Some(p50) }
 }
 
 /// A minute of an open loop: TTFT and share of good requests are given, the rest follows.
@@ -51,7 +51,7 @@ pub(crate) fn point(number: u32, rate: f64, (p50, p99): (f64, f64), good: f64) -
         goodput_rps: Some(near(rate * good)),
         ..Figures::default()
     };
-    let ask = Ask {
+    let ask = PointAsk {
         number,
         purpose: Purpose::Grid,
         level: Level::Rate(rate),
@@ -62,9 +62,9 @@ pub(crate) fn point(number: u32, rate: f64, (p50, p99): (f64, f64), good: f64) -
         stops: Some(StopEarly::Hopeless),
     };
     let standing = if good >= 0.99 {
-        Standing::Met
+        PointStanding::Met
     } else {
-        Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()))
+        PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()))
     };
     PointSummary { folder: format!("{number:03}"), point: Point { ask, figures }, standing }
 }
@@ -115,7 +115,7 @@ pub(crate) fn summary() -> SweepSummary {
     points[2].point.figures.balance = Some(0.8);
     points[2].point.figures.requests_per_s = Some(24.0);
     points[2].point.figures.output_tps = Some(3840.0);
-    points[2].standing = Standing::Missed(Miss::OverSaturated);
+    points[2].standing = PointStanding::Missed(Miss::OverSaturated);
     for place in [8, 9] {
         points[place].point.ask.purpose = Purpose::Confirm;
     }
@@ -131,7 +131,7 @@ pub(crate) fn summary() -> SweepSummary {
             model: "llama-70b".to_owned(),
             workload: "chat".to_owned(),
             gpus: Some(8),
-            estimated: Some(Estimate { seconds: 840.0, points: 10, parts: Vec::new() }),
+            estimated: Some(TimeEstimate { seconds: 840.0, points: 10, parts: Vec::new() }),
             took_s: 792.0,
         },
         plan: plan(Some("p99 ttft < 500ms")),
@@ -139,7 +139,7 @@ pub(crate) fn summary() -> SweepSummary {
         sustained: Some(Sustained {
             level: 22.4,
             seconds: 300.0,
-            standing: Standing::Met,
+            standing: PointStanding::Met,
             drift: Vec::new(),
         }),
         curve: curve(&points),
@@ -182,15 +182,15 @@ fn where_a_run_is_in_doubt_its_point_says_so() {
     let mut summary = summary();
     let point = &mut summary.points[2];
     point.point.figures.slo_state = Some(SloState::Undecided);
-    point.standing = Standing::Met;
+    point.standing = PointStanding::Met;
     assert_eq!(stands(point), "kept (undecided)");
-    point.standing = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+    point.standing = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     assert_eq!(stands(point), "missed (undecided): p99 ttft < 500ms");
-    point.standing = Standing::Unclear(Unclear::GivenUpTooEarly);
+    point.standing = PointStanding::Unclear(Unclear::GivenUpTooEarly);
     assert!(stands(point).starts_with("unclear: stopped early"));
     // Beyond doubt.
     point.point.figures.slo_state = Some(SloState::Met);
-    point.standing = Standing::Met;
+    point.standing = PointStanding::Met;
     assert_eq!(stands(point), "kept");
 }
 
@@ -384,7 +384,7 @@ fn hostile_text_is_shown_and_not_obeyed() {
         summary.sweep.started.clone_from(&evil);
         summary.goodput.as_mut().unwrap().slo.clone_from(&evil);
         summary.goodput.as_mut().unwrap().because.clone_from(&evil);
-        summary.points[3].standing = Standing::Missed(Miss::Term(evil.clone()));
+        summary.points[3].standing = PointStanding::Missed(Miss::Term(evil.clone()));
         summary.sustained.as_mut().unwrap().drift = vec![evil.clone()];
         summary.caveats = vec![Caveat::new(CaveatCode::Drifting, Severity::Warn, evil.clone())];
     });
@@ -427,7 +427,7 @@ fn before_and_while_it_goes_on() {
     let parts = [("warm-up", 20.0), ("search", 360.0), ("sustained", 300.0)];
     let parts = parts.map(|(name, seconds)| (name.to_owned(), seconds)).to_vec();
     assert_eq!(
-        sweep_before(&Estimate { seconds: 840.0, points: 13, parts }),
+        sweep_before(&TimeEstimate { seconds: 840.0, points: 13, parts }),
         "about 14 min for about 13 points: warm-up 20 s, search 6 min, sustained 5 min"
     );
     let summary = summary();
@@ -456,16 +456,17 @@ fn before_and_while_it_goes_on() {
 #[test]
 fn every_standing_has_words() {
     let all = [
-        (Standing::Missed(Miss::RateLimited), "missed: turned away (429, 503)"),
-        (Standing::Missed(Miss::Errors), "missed: errors"),
-        (Standing::Missed(Miss::Attainment), "missed: too few were good"),
-        (Standing::Unclear(Unclear::Client), "unclear: the client was the limit"),
-        (Standing::Unclear(Unclear::ServerGone), "unclear: the server was gone"),
+        (PointStanding::Missed(Miss::RateLimited), "missed: turned away (429, 503)"),
+        (PointStanding::Missed(Miss::Errors), "missed: errors"),
+        (PointStanding::Missed(Miss::Attainment), "missed: too few were good"),
+        (PointStanding::Unclear(Unclear::Client), "unclear: the client was the limit"),
+        (PointStanding::Unclear(Unclear::ServerGone), "unclear: the server was gone"),
     ];
     let long = "p99 ttft < 500ms + 0.25ms/token of the prompt";
-    let all = all
-        .into_iter()
-        .chain([(Standing::Missed(Miss::Term(long.to_owned())), "missed: p99 ttft < 500ms +\n")]);
+    let all = all.into_iter().chain([(
+        PointStanding::Missed(Miss::Term(long.to_owned())),
+        "missed: p99 ttft < 500ms +\n",
+    )]);
     for (state, words) in all {
         let page = page(|summary| summary.points[4].standing = state);
         has(&page, words);

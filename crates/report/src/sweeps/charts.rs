@@ -8,7 +8,7 @@ use crate::sweep::{Latency, level_axis, on_curve, per_gpu, user_speeds};
 use goodput_document::TextPlot;
 use goodput_document::clip::clip;
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape, TONES};
 
 /// Configurations that were measured, by their names.
 fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
@@ -57,9 +57,9 @@ fn series(
     sweeps: &[(String, &SweepSummary)],
     shape: Shape,
     dots: impl Fn(&SweepSummary) -> Vec<Dot>,
-) -> Vec<Series> {
+) -> Vec<ChartSeries> {
     let one = |(tone, (name, sweep)): (usize, &(String, &SweepSummary))| {
-        Series::new(name.clone(), shape, tone, dots(sweep))
+        ChartSeries::new(name.clone(), shape, tone, dots(sweep))
     };
     sweeps.iter().enumerate().map(one).collect()
 }

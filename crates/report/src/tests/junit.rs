@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use goodput_campaign::sweep::{GoodputState, Miss, Standing, Sweeps, Unclear};
+use goodput_campaign::sweep::{GoodputState, Miss, PointStanding, Sweeps, Unclear};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde_json::json;
 
@@ -55,8 +55,8 @@ fn a_case_for_each_point() {
     // Those above the answer miss the SLO, which is what the sweep looked for.
     assert_eq!(values(&page, "testsuites", "failures"), ["0"]);
     assert!(page.contains("missed: queue grows; above the confirmed load"), "{page}");
-    sweep.points[3].standing = Standing::Missed(Miss::Errors);
-    sweep.points[5].standing = Standing::Unclear(Unclear::Client);
+    sweep.points[3].standing = PointStanding::Missed(Miss::Errors);
+    sweep.points[5].standing = PointStanding::Unclear(Unclear::Client);
     let page = sweep_junit(&sweep);
     assert_eq!(values(&page, "failure", "message"), ["missed: errors"]);
     assert_eq!(values(&page, "error", "message"), ["unclear: the client was the limit"]);
@@ -77,7 +77,7 @@ fn everything_is_well_formed() {
     for text in [&mut evil.sweep.target, &mut evil.sweep.workload, &mut evil.sweep.started] {
         EVIL.clone_into(text);
     }
-    evil.points[2].standing = Standing::Missed(Miss::Term(EVIL.to_owned()));
+    evil.points[2].standing = PointStanding::Missed(Miss::Term(EVIL.to_owned()));
     elements(&sweep_junit(&evil)).unwrap();
     let evil_run = run_junit(&run(|summary| {
         summary["run"]["target"] = json!(EVIL);

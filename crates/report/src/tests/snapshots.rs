@@ -14,10 +14,10 @@ use goodput_campaign::capacity::{Basis, Capacity, Question, plan};
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
-use goodput_campaign::{Calibration, Kind, Level};
+use goodput_campaign::{Calibration, CalibrationLevel, ClimbKind};
 use goodput_model::{Ceiling, Severity, Verdict};
 use goodput_stats::{
-    Audit, Column, Histogram, Item, Preview, Repeats, Source, Status, Summary, WorkloadView,
+    Audit, Histogram, Item, NumberColumn, Preview, Repeats, Source, Status, Summary, WorkloadView,
 };
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -244,11 +244,11 @@ fn full_run() -> Summary {
 }
 
 fn gates() -> Comparison {
-    use goodput_campaign::compare::{Limit, Outcome};
+    use goodput_campaign::compare::{FigureOutcome, Limit};
     compared::gated(vec![
-        compared::gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse),
-        compared::gate("goodput_rps", Limit::Above, -0.03, Outcome::Better),
-        compared::gate("tpot_p50", Limit::Below, 0.05, Outcome::Inconclusive),
+        compared::gate("ttft_p99", Limit::Below, 0.05, FigureOutcome::Worse),
+        compared::gate("goodput_rps", Limit::Above, -0.03, FigureOutcome::Better),
+        compared::gate("tpot_p50", Limit::Below, 0.05, FigureOutcome::Inconclusive),
     ])
 }
 
@@ -303,7 +303,7 @@ fn workload() -> String {
 }
 
 fn calibrated() -> Calibration {
-    let level = |kind, level: f64, error: f64, limited_by: Option<&str>| Level {
+    let level = |kind, level: f64, error: f64, limited_by: Option<&str>| CalibrationLevel {
         kind,
         level,
         events_per_s: level * 100.0,
@@ -326,9 +326,9 @@ fn calibrated() -> Calibration {
         workers: 1,
         stamps: "kernel".to_owned(),
         levels: vec![
-            level(Kind::Streams, 100.0, 0.08, None),
-            level(Kind::Streams, 12_800.0, 123.0, Some(why)),
-            level(Kind::Requests, 4_000.0, 0.4, None),
+            level(ClimbKind::Streams, 100.0, 0.08, None),
+            level(ClimbKind::Streams, 12_800.0, 123.0, Some(why)),
+            level(ClimbKind::Requests, 4_000.0, 0.4, None),
         ],
         ceiling: Ceiling { events_per_s: Some(640_000.0), requests_per_s: None },
     }
@@ -336,7 +336,7 @@ fn calibrated() -> Calibration {
 
 fn column() -> String {
     let values: Vec<f64> = (0..2000).map(|i| f64::from((i * 7919) % 997) + 20.0).collect();
-    crate::column_text(&Column::of(&values, &[50.0, 95.0, 99.0], false))
+    crate::column_text(&NumberColumn::of(&values, &[50.0, 95.0, 99.0], false))
 }
 
 fn file(name: &str) -> PathBuf {

@@ -4,7 +4,7 @@ use goodput_model::{Reported, ReportedMetric, SourceTool};
 
 use super::Source::Arithmetic;
 use super::words::{duration, number};
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 
 /// Rounding of what is printed with few digits.
 const ROUNDING: f64 = 1e-6;
@@ -32,15 +32,19 @@ fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
 }
 
 /// Wrong with every reason, or fine with what was looked at.
-fn judged(reasons: &[String], fine: impl Into<String>) -> Finding {
-    if reasons.is_empty() { Finding::ok(fine) } else { Finding::wrong(reasons.join("; "), ADVICE) }
+fn judged(reasons: &[String], fine: impl Into<String>) -> CheckFinding {
+    if reasons.is_empty() {
+        CheckFinding::ok(fine)
+    } else {
+        CheckFinding::wrong(reasons.join("; "), ADVICE)
+    }
 }
 
 pub(super) fn is_above(a: f64, b: f64) -> bool {
     a > b + ROUNDING * a.abs().max(b.abs())
 }
 
-fn percentile_order(run: &Reported) -> Option<Finding> {
+fn percentile_order(run: &Reported) -> Option<CheckFinding> {
     let mut reasons = Vec::new();
     let mut compared = 0;
     for (name, metric) in metrics(run) {
@@ -66,7 +70,7 @@ fn percentile_order(run: &Reported) -> Option<Finding> {
     (compared > 0).then(|| judged(&reasons, format!("{compared} pairs in order")))
 }
 
-fn mean_in_range(run: &Reported) -> Option<Finding> {
+fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
     let (mut reasons, mut doubts) = (Vec::new(), Vec::new());
     let mut compared = 0;
     for (name, metric) in metrics(run) {
@@ -103,7 +107,7 @@ fn mean_in_range(run: &Reported) -> Option<Finding> {
          runs";
     (compared > 0).then(|| {
         if reasons.is_empty() && !doubts.is_empty() {
-            Finding::doubtful(doubts.join("; "), advice)
+            CheckFinding::doubtful(doubts.join("; "), advice)
         } else {
             judged(&reasons, format!("{compared} means"))
         }
@@ -207,7 +211,7 @@ fn beyond_range(name: &str, metric: &ReportedMetric, mean: f64, n: Option<u64>) 
     ))
 }
 
-fn latency_sign(run: &Reported) -> Option<Finding> {
+fn latency_sign(run: &Reported) -> Option<CheckFinding> {
     let mut reasons = Vec::new();
     for (name, metric) in metrics(run) {
         let values = metric.percentiles.iter().map(|(_, value)| *value);
@@ -224,7 +228,7 @@ fn latency_sign(run: &Reported) -> Option<Finding> {
     (!run.metrics.is_empty()).then(|| judged(&reasons, "all above zero"))
 }
 
-fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
+fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
     let (ttft, e2e) = (run.metrics.get("ttft")?, run.metrics.get("e2e")?);
     let mut reasons = Vec::new();
     let mut compare = |what: String, pair: Option<(f64, f64)>| {
@@ -245,7 +249,7 @@ fn ttft_below_e2e(run: &Reported) -> Option<Finding> {
     Some(judged(&reasons, "TTFT is below E2E"))
 }
 
-fn request_sum(run: &Reported) -> Option<Finding> {
+fn request_sum(run: &Reported) -> Option<CheckFinding> {
     let (asked, ok) = (run.asked?, run.ok?);
     // AIPerf leaves a count of zero out.
     let failed = run.failed.or((run.tool == SourceTool::Aiperf).then_some(0))?;
@@ -254,13 +258,13 @@ fn request_sum(run: &Reported) -> Option<Finding> {
     Some(match sum.cmp(&asked) {
         // Those that are missing may have failed.
         std::cmp::Ordering::Less if run.failed.is_none() => return None,
-        std::cmp::Ordering::Equal => Finding::ok(said),
+        std::cmp::Ordering::Equal => CheckFinding::ok(said),
         // A data set may have ended early, or the time; the file does not say.
-        std::cmp::Ordering::Less => Finding::doubtful(
+        std::cmp::Ordering::Less => CheckFinding::doubtful(
             format!("{said}: the file does not say what happened to {} requests", asked - sum),
             "find out whether they were sent",
         ),
-        std::cmp::Ordering::Greater => Finding::wrong(said, ADVICE),
+        std::cmp::Ordering::Greater => CheckFinding::wrong(said, ADVICE),
     })
 }
 
@@ -285,14 +289,14 @@ fn quotient(run: &Reported, what: &str, amount: Option<f64>, rate: Option<f64>) 
     })
 }
 
-fn rates(found: &[Option<String>], fine: &str) -> Option<Finding> {
+fn rates(found: &[Option<String>], fine: &str) -> Option<CheckFinding> {
     let known: Vec<_> = found.iter().flatten().collect();
     let reasons: Vec<String> =
         known.iter().filter(|r| !r.is_empty()).map(|r| (*r).clone()).collect();
     (!known.is_empty()).then(|| judged(&reasons, fine))
 }
 
-fn request_rate(run: &Reported) -> Option<Finding> {
+fn request_rate(run: &Reported) -> Option<CheckFinding> {
     // Ours counts completions inside a window, not the requests of the sample.
     if run.tool == SourceTool::Goodput {
         return None;
@@ -301,7 +305,7 @@ fn request_rate(run: &Reported) -> Option<Finding> {
     rates(&[quotient(run, "req/s", ok, run.requests_per_s)], "the rate is requests over duration")
 }
 
-fn token_rate(run: &Reported) -> Option<Finding> {
+fn token_rate(run: &Reported) -> Option<CheckFinding> {
     if run.tool == SourceTool::Goodput {
         return None;
     }
@@ -316,18 +320,18 @@ fn token_rate(run: &Reported) -> Option<Finding> {
     )
 }
 
-fn stated_twice(run: &Reported) -> Option<Finding> {
+fn stated_twice(run: &Reported) -> Option<CheckFinding> {
     (!run.conflicts.is_empty()).then(|| {
         let shown: Vec<_> = run.conflicts.iter().take(4).map(String::as_str).collect();
         let rest = run.conflicts.len() - shown.len();
         let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        Finding::wrong(format!("{}{more}", shown.join("; ")), ADVICE)
+        CheckFinding::wrong(format!("{}{more}", shown.join("; ")), ADVICE)
     })
 }
 
-fn not_finite(run: &Reported) -> Option<Finding> {
+fn not_finite(run: &Reported) -> Option<CheckFinding> {
     (run.not_finite > 0).then(|| {
-        Finding::doubtful(
+        CheckFinding::doubtful(
             format!("{} values are NaN or infinite: something was divided by zero", run.not_finite),
             "find out which requests made them",
         )

@@ -5,7 +5,7 @@ use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, SourceTool};
 use super::Source::{Arithmetic, MeasurementTraps};
 use super::phases::tokens_per_gap;
 use super::words::{number, percent};
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 use crate::kolmogorov::exponential_gaps;
 use crate::summary::GapTest;
 
@@ -83,7 +83,7 @@ fn agrees(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()) + 1e-9
 }
 
-fn recomputed(run: &Reported) -> Option<Finding> {
+fn recomputed(run: &Reported) -> Option<CheckFinding> {
     // A sample of the requests says nothing about figures of all of them.
     let good = good(run)?.len() as u64;
     if run.ok.is_some_and(|ok| ok != good) && run.tool == SourceTool::Guidellm {
@@ -136,23 +136,23 @@ fn recomputed(run: &Reported) -> Option<Finding> {
     }
     (compared > 0).then(|| {
         if reasons.is_empty() {
-            Finding::ok(format!(
+            CheckFinding::ok(format!(
                 "{compared} figures (mean, deviation, percentiles by linear interpolation or nearest rank) follow \
                  from {good} requests"
             ))
         } else {
-            Finding::wrong(reasons.join("; "), "the figures do not match the requests in the \
+            CheckFinding::wrong(reasons.join("; "), "the figures do not match the requests in the \
                                                 file; do not use them")
         }
     })
 }
 
-fn totals(run: &Reported) -> Option<Finding> {
+fn totals(run: &Reported) -> Option<CheckFinding> {
     let all = run.details.as_ref()?;
     // It cuts warm-up and cooldown from its figures, or keeps a sample of the requests.
     if run.tool == SourceTool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64)
     {
-        return Some(Finding::ok(format!(
+        return Some(CheckFinding::ok(format!(
             "the figures cover {} requests, and the file holds {}",
             run.asked.unwrap_or(0),
             all.len()
@@ -181,9 +181,9 @@ fn totals(run: &Reported) -> Option<Finding> {
         compare("prompt tokens", run.input_tokens, input, 0.01);
     }
     Some(if reasons.is_empty() {
-        Finding::ok(format!("{} requests, and their lengths sum to the totals", all.len()))
+        CheckFinding::ok(format!("{} requests, and their lengths sum to the totals", all.len()))
     } else {
-        Finding::wrong(
+        CheckFinding::wrong(
             reasons.join("; "),
             "the totals do not match the requests in the file; do \
                                             not use them",
@@ -191,7 +191,7 @@ fn totals(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn latencies(run: &Reported) -> Option<Finding> {
+fn latencies(run: &Reported) -> Option<CheckFinding> {
     let good = good(run)?;
     let negative = |request: &&&ReportedRequest| {
         let gaps = request.gaps_ms.iter().flatten();
@@ -214,10 +214,10 @@ fn latencies(run: &Reported) -> Option<Finding> {
     let reasons: Vec<_> =
         counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     Some(if reasons.is_empty() {
-        Finding::ok(format!("{} requests in order", good.len()))
+        CheckFinding::ok(format!("{} requests in order", good.len()))
     } else {
         let text = format!("of {} successes {}", good.len(), reasons.join(", "));
-        Finding::wrong(text, "the client's clock or its accounting is broken")
+        CheckFinding::wrong(text, "the client's clock or its accounting is broken")
     })
 }
 
@@ -230,9 +230,9 @@ fn one_figure(run: &Reported) -> Option<f64> {
     is_one.then_some(mean)
 }
 
-fn identical(run: &Reported) -> Option<Finding> {
+fn identical(run: &Reported) -> Option<CheckFinding> {
     if let Some(value) = one_figure(run).filter(|_| run.details.is_none()) {
-        return Some(Finding::wrong(
+        return Some(CheckFinding::wrong(
             format!("mean and every percentile of TTFT are {} ms", number(value)),
             "no measurement does that; do not use this file",
         ));
@@ -240,18 +240,18 @@ fn identical(run: &Reported) -> Option<Finding> {
     let list = samples(run, "ttft").filter(|list| list.len() >= 10)?;
     let first = *list.first()?;
     Some(if list.iter().all(|value| *value == first) {
-        Finding::wrong(
+        CheckFinding::wrong(
             format!("all {} requests have a TTFT of exactly {} ms", list.len(), number(first)),
             "no measurement does that; do not use this file",
         )
     } else {
-        Finding::ok("they do")
+        CheckFinding::ok("they do")
     })
 }
 
 /// Two requests that agree in their TTFT need not agree in anything else: where they do, to the last
 /// digit and far more often than equal figures meet by chance, one is a copy of the other.
-fn copied(run: &Reported) -> Option<Finding> {
+fn copied(run: &Reported) -> Option<CheckFinding> {
     let good: Vec<_> =
         good(run)?.into_iter().filter(|r| r.ttft_ms.is_some_and(|ttft| ttft > 0.0)).collect();
     let rest = |r: &ReportedRequest| {
@@ -269,7 +269,7 @@ fn copied(run: &Reported) -> Option<Finding> {
     let chance = pairs(&first) * pairs(&rest) / (n * (n - 1.0) / 2.0);
     let (found, copies) = (pairs(&both), repeats(&both));
     Some(if found > FEW_PAIRS + MANY * chance {
-        Finding::wrong(
+        CheckFinding::wrong(
             format!(
                 "{copies} of {} requests repeat the TTFT, the gaps, the E2E and the lengths of another \
                  to the last digit: they were copied, and every figure rests on fewer requests than \
@@ -279,7 +279,7 @@ fn copied(run: &Reported) -> Option<Finding> {
             "do not use this file; measure as many requests as it claims",
         )
     } else {
-        Finding::ok("no request repeats another")
+        CheckFinding::ok("no request repeats another")
     })
 }
 
@@ -298,7 +298,7 @@ fn pairs<T: Ord>(values: &[T]) -> f64 {
     sorted.chunk_by(|a, b| a == b).map(among).sum()
 }
 
-fn arrival_gaps(run: &Reported) -> Option<Finding> {
+fn arrival_gaps(run: &Reported) -> Option<CheckFinding> {
     let is_open = run.load.mode == ReportedMode::Open;
     if !is_open || run.load.arrivals.as_deref() != Some("poisson") {
         return None;
@@ -320,20 +320,20 @@ fn arrival_gaps(run: &Reported) -> Option<Finding> {
         number(p)
     );
     Some(if p < NOT_POISSON {
-        Finding::doubtful(
+        CheckFinding::doubtful(
             format!("{said}: requests were not sent as Poisson arrivals"),
             "the server saw different bursts than stated; use a client that keeps its schedule",
         )
     } else {
-        Finding::ok(said)
+        CheckFinding::ok(said)
     })
 }
 
-fn coalesced(run: &Reported) -> Option<Finding> {
+fn coalesced(run: &Reported) -> Option<CheckFinding> {
     let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
     if !has_gaps {
         return tokens_per_gap(run).map(|ratio| {
-            Finding::doubtful(
+            CheckFinding::doubtful(
                 format!(
                     "ITL is the time of {} tokens by E2E, TTFT and TPOT: an event carries so many, or \
                      ITL is not of this run",
@@ -354,25 +354,25 @@ fn coalesced(run: &Reported) -> Option<Finding> {
     let ratio = tokens as f64 / gaps as f64;
     let said = format!("{} tokens for each gap between events", number(ratio));
     Some(match ratio {
-        ratio if ratio > 1.1 => Finding::doubtful(
+        ratio if ratio > 1.1 => CheckFinding::doubtful(
             format!("{said}: ITL is the time of several tokens"),
             "compare TPOT instead of ITL",
         ),
-        ratio if ratio < 0.9 => Finding::note(
+        ratio if ratio < 0.9 => CheckFinding::note(
             format!("{said}: {} of the events carry no token", percent(1.0 - ratio)),
             "compare TPOT instead of ITL",
         ),
-        _ => Finding::ok(said),
+        _ => CheckFinding::ok(said),
     })
 }
 
-fn one_token(run: &Reported) -> Option<Finding> {
+fn one_token(run: &Reported) -> Option<CheckFinding> {
     let good = good(run)?;
     let n = good.iter().filter(|request| request.output_tokens == Some(1)).count();
     Some(if n == 0 {
-        Finding::ok("none")
+        CheckFinding::ok("none")
     } else {
-        Finding::note(
+        CheckFinding::note(
             format!("{n} of {}: they have no TPOT, and pass any bound on it as zero", good.len()),
             "leave them out of TPOT and of attainment by TPOT",
         )

@@ -5,7 +5,7 @@ use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 use super::Source::Arithmetic;
 use super::arithmetic::{ADVICE, is_above, tolerance};
 use super::words::{mean_e2e_s, number, requests};
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 
 /// A mean E2E that is put together from TTFT and TPOT.
 const BUILT: f64 = 0.25;
@@ -31,7 +31,7 @@ fn busy(run: &Reported) -> Option<(f64, f64)> {
     }
 }
 
-fn littles_law(run: &Reported) -> Option<Finding> {
+fn littles_law(run: &Reported) -> Option<CheckFinding> {
     if run.tool == SourceTool::Goodput {
         return None;
     }
@@ -65,36 +65,39 @@ fn littles_law(run: &Reported) -> Option<Finding> {
         ));
     }
     if !reasons.is_empty() {
-        return Some(Finding::wrong(reasons.join("; "), ADVICE));
+        return Some(CheckFinding::wrong(reasons.join("; "), ADVICE));
     }
     users(run).or_else(|| {
         let (busy, _) = found.filter(|_| peak.or(mean).is_some())?;
-        Some(Finding::ok(format!("{} requests in flight on average", number(busy))))
+        Some(CheckFinding::ok(format!("{} requests in flight on average", number(busy))))
     })
 }
 
 /// Against the users of a closed loop, or a cap on an open one.
-fn users(run: &Reported) -> Option<Finding> {
+fn users(run: &Reported) -> Option<CheckFinding> {
     let users = run.load.concurrency.filter(|n| *n > 0)? as f64;
     let busy = run.requests_per_s? * mean_e2e_s(run)?;
     if run.load.mode != ReportedMode::Closed {
         return (busy > 1.05 * users).then(|| {
             let said = format!("{} requests in flight on average", number(busy));
-            Finding::wrong(format!("{said}, although no more than {users} were allowed"), ADVICE)
+            CheckFinding::wrong(
+                format!("{said}, although no more than {users} were allowed"),
+                ADVICE,
+            )
         });
     }
     let n = run.ok? as f64;
     let said = format!("{} of {users} users were waiting on average", number(busy));
     Some(match busy / users {
-        share if share > 1.05 => Finding::wrong(
+        share if share > 1.05 => CheckFinding::wrong(
             format!("{said}: throughput times latency is more than the load allows"),
             ADVICE,
         ),
-        share if share < 0.9 && n >= 20.0 * users => Finding::doubtful(
+        share if share < 0.9 && n >= 20.0 * users => CheckFinding::doubtful(
             format!("{said}: the client did not keep its users busy"),
             "check the client's CPU; the server saw less load than stated",
         ),
-        _ => Finding::ok(said),
+        _ => CheckFinding::ok(said),
     })
 }
 
@@ -137,7 +140,7 @@ pub(super) fn times(run: &Reported) -> Option<Vec<(f64, f64)>> {
     Some(times?.into_iter().filter(is_finite).collect())
 }
 
-fn within_duration(run: &Reported) -> Option<Finding> {
+fn within_duration(run: &Reported) -> Option<CheckFinding> {
     // Ours follows requests beyond its window, and GuideLLM leaves its warm-up out of the duration.
     let is_apart = run.tool == SourceTool::Guidellm && run.warmup.seconds.is_some_and(|s| s > 0.0);
     if run.tool == SourceTool::Goodput || is_apart {
@@ -171,26 +174,27 @@ fn within_duration(run: &Reported) -> Option<Finding> {
         reasons.push(format!("{}: every rate is too high", said(span)));
     }
     if !reasons.is_empty() {
-        return Some(Finding::wrong(reasons.join("; "), ADVICE));
+        return Some(CheckFinding::wrong(reasons.join("; "), ADVICE));
     }
     let n = run.details.as_ref().map_or(0, Vec::len);
     Some(match span {
         Some(span) if span < FILLED * duration && run.failed == Some(0) && n >= FEWEST => {
-            Finding::doubtful(
+            CheckFinding::doubtful(
                 format!("{}: every rate is too low", said(span)),
                 "find out what the client did in the rest of the time",
             )
         }
-        Some(span) => Finding::ok(said(span)),
-        None if run.metrics.contains_key("e2e") => {
-            Finding::ok(format!("no latency is longer than the {} s of the run", number(duration)))
-        }
+        Some(span) => CheckFinding::ok(said(span)),
+        None if run.metrics.contains_key("e2e") => CheckFinding::ok(format!(
+            "no latency is longer than the {} s of the run",
+            number(duration)
+        )),
         None => return None,
     })
 }
 
 /// A figure that leaves requests out says nothing about those, and they may be the slowest.
-fn sample_counts(run: &Reported) -> Option<Finding> {
+fn sample_counts(run: &Reported) -> Option<CheckFinding> {
     let ok = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let mut compared = 0;
     let mut short = Vec::new();
@@ -206,7 +210,7 @@ fn sample_counts(run: &Reported) -> Option<Finding> {
         compared += 1;
         let said = format!("{} is of {n} requests, {ok} completed", name.to_uppercase());
         if n > ok {
-            return Some(Finding::wrong(said, ADVICE));
+            return Some(CheckFinding::wrong(said, ADVICE));
         }
         if n < ok {
             short.push(said);
@@ -214,9 +218,9 @@ fn sample_counts(run: &Reported) -> Option<Finding> {
     }
     (compared > 0).then(|| {
         if short.is_empty() {
-            Finding::ok(format!("every figure is of all {ok} requests"))
+            CheckFinding::ok(format!("every figure is of all {ok} requests"))
         } else {
-            Finding::doubtful(
+            CheckFinding::doubtful(
                 format!("{}: those that are left out may be the slowest", short.join("; ")),
                 "find out which requests are missing, and why",
             )

@@ -6,7 +6,7 @@ use goodput_model::{Reported, ReportedMetric, ReportedMode, SourceTool};
 
 use super::Source::{Checklist, MeasurementTraps};
 use super::words::{self, mean_e2e_s, number, percent, requests};
-use super::{Check, Finding, flow};
+use super::{Check, CheckFinding, flow};
 
 const WARM_REQUESTS: u64 = 50;
 const WARM_SECONDS: f64 = 30.0;
@@ -24,7 +24,7 @@ pub(super) const CHECKS: [Check; 7] = [
     Check::new(MeasurementTraps, "latency_origin", "latency from schedule", latency_origin),
 ];
 
-fn warmup(run: &Reported) -> Option<Finding> {
+fn warmup(run: &Reported) -> Option<CheckFinding> {
     let advice =
         "send at least 50 requests, or 30 s of load, of the measured shape before measuring";
     let cold = "the first requests pay for compilation, graph capture, and empty caches, and p99 shows \
@@ -39,18 +39,22 @@ fn warmup(run: &Reported) -> Option<Finding> {
         || seconds.is_some_and(|seconds| seconds >= WARM_SECONDS);
     let is_none = requests.unwrap_or(0) == 0 && seconds.unwrap_or(0.0) <= 0.0;
     Some(match () {
-        () if said.is_empty() => Finding::missing(format!("the file does not say; {cold}"), advice),
-        () if is_enough => Finding::ok(format!("warm-up of {}", said.join(", "))),
-        () if is_none => Finding::doubtful(format!("no warm-up; {cold}"), advice),
-        () => Finding::doubtful(format!("a warm-up of only {}; {cold}", said.join(", ")), advice),
+        () if said.is_empty() => {
+            CheckFinding::missing(format!("the file does not say; {cold}"), advice)
+        }
+        () if is_enough => CheckFinding::ok(format!("warm-up of {}", said.join(", "))),
+        () if is_none => CheckFinding::doubtful(format!("no warm-up; {cold}"), advice),
+        () => {
+            CheckFinding::doubtful(format!("a warm-up of only {}; {cold}", said.join(", ")), advice)
+        }
     })
 }
 
-fn open_loop(run: &Reported) -> Option<Finding> {
+fn open_loop(run: &Reported) -> Option<CheckFinding> {
     let load = words::load(run);
     let advice = "offer a rate that does not depend on the answers, without a cap";
     Some(match run.load.mode {
-        ReportedMode::Open if let Some(share) = follows_answers(run) => Finding::doubtful(
+        ReportedMode::Open if let Some(share) = follows_answers(run) => CheckFinding::doubtful(
             format!(
                 "{load} according to the file, but {} of the requests were sent right when an \
                  answer ended: users waited for answers, so the loop was closed",
@@ -58,26 +62,28 @@ fn open_loop(run: &Reported) -> Option<Finding> {
             ),
             advice,
         ),
-        ReportedMode::Open => Finding::ok(load),
-        ReportedMode::Capped => Finding::doubtful(
+        ReportedMode::Open => CheckFinding::ok(load),
+        ReportedMode::Capped => CheckFinding::doubtful(
             format!("{load}: once the cap binds, arrivals wait for answers and the loop is closed"),
             advice,
         ),
-        ReportedMode::Burst => Finding::doubtful(
+        ReportedMode::Burst => CheckFinding::doubtful(
             format!(
                 "{load} (request rate inf): latencies measure the queue that the burst itself \
                  creates, and depend on the number of requests"
             ),
             advice,
         ),
-        ReportedMode::Closed => Finding::doubtful(
+        ReportedMode::Closed => CheckFinding::doubtful(
             format!(
                 "{load}: a slow server receives fewer requests, so latency under a given load is \
                  understated and saturation stays hidden"
             ),
             advice,
         ),
-        ReportedMode::Unknown => Finding::missing(load, "state rate, arrivals and concurrency"),
+        ReportedMode::Unknown => {
+            CheckFinding::missing(load, "state rate, arrivals and concurrency")
+        }
     })
 }
 
@@ -98,33 +104,36 @@ fn follows_answers(run: &Reported) -> Option<f64> {
     Some(n as f64 / times.len() as f64).filter(|share| *share > 0.5)
 }
 
-fn arrivals(run: &Reported) -> Option<Finding> {
+fn arrivals(run: &Reported) -> Option<CheckFinding> {
     if !matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped) {
         return None;
     }
     let Some(arrivals) = &run.load.arrivals else {
-        return Some(Finding::missing("no arrival process is stated", "state it; use Poisson"));
+        return Some(CheckFinding::missing(
+            "no arrival process is stated",
+            "state it; use Poisson",
+        ));
     };
     let is_poisson = arrivals == "poisson";
     Some(match run.tool {
-        SourceTool::Guidellm if is_poisson => Finding::doubtful(
+        SourceTool::Guidellm if is_poisson => CheckFinding::doubtful(
             "Poisson by GuideLLM: up to 0.8.1 its worker processes share one seed, so arrivals come \
              in groups of equal gaps",
             "run it with one worker process, or compare the gaps in the file with an exponential",
         ),
-        SourceTool::VllmPython | SourceTool::VllmRust if is_poisson => Finding::ok(
+        SourceTool::VllmPython | SourceTool::VllmRust if is_poisson => CheckFinding::ok(
             "Poisson, with gaps stretched so that they sum to requests/rate exactly: slightly too \
              regular",
         ),
         _ if is_poisson || arrivals.starts_with("gamma") || arrivals == "trace" => {
-            Finding::ok(arrivals.clone())
+            CheckFinding::ok(arrivals.clone())
         }
-        _ if arrivals == "constant" => Finding::note(
+        _ if arrivals == "constant" => CheckFinding::note(
             "equal gaps: real users come in bursts, and equal gaps hide the queues that bursts \
              create",
             "use Poisson arrivals",
         ),
-        _ => Finding::note(arrivals.clone(), "a constant mean rate is easier to interpret"),
+        _ => CheckFinding::note(arrivals.clone(), "a constant mean rate is easier to interpret"),
     })
 }
 
@@ -171,7 +180,7 @@ fn rate_tolerance(run: &Reported, n: f64) -> f64 {
     }
 }
 
-fn delivered_rate(run: &Reported) -> Option<Finding> {
+fn delivered_rate(run: &Reported) -> Option<CheckFinding> {
     // Ours states the instants themselves, and its caveats judge them.
     if run.tool == SourceTool::Goodput {
         return None;
@@ -185,41 +194,43 @@ fn delivered_rate(run: &Reported) -> Option<Finding> {
     // The last answer may have been a long one.
     let at_most = n as f64 / (seconds - drain_s(run)).max(f64::MIN_POSITIVE);
     Some(match share {
-        share if share < 1.0 - chance && at_most < asked * (1.0 - chance) => Finding::doubtful(
-            format!(
-                "{said}: the client or its cap could not keep the rate, so every latency \
+        share if share < 1.0 - chance && at_most < asked * (1.0 - chance) => {
+            CheckFinding::doubtful(
+                format!(
+                    "{said}: the client or its cap could not keep the rate, so every latency \
                  describes a lighter load (or the client)"
-            ),
-            "lower the rate, lift the cap, or use a faster client; check the client's CPU",
-        ),
-        share if share > 1.0 + chance => Finding::doubtful(
+                ),
+                "lower the rate, lift the cap, or use a faster client; check the client's CPU",
+            )
+        }
+        share if share > 1.0 + chance => CheckFinding::doubtful(
             format!("{said}: the server saw more load than the file says"),
             "read these figures as those of the rate that was sent",
         ),
-        _ => Finding::ok(said),
+        _ => CheckFinding::ok(said),
     })
 }
 
-fn sweep(run: &Reported) -> Option<Finding> {
+fn sweep(run: &Reported) -> Option<CheckFinding> {
     Some(if run.siblings > 0 {
-        Finding::ok(format!("{} results in this file", run.siblings + 1))
+        CheckFinding::ok(format!("{} results in this file", run.siblings + 1))
     } else {
-        Finding::missing(
+        CheckFinding::missing(
             "only one load: the file cannot show where the server saturates",
             "measure several rates up to and past the knee",
         )
     })
 }
 
-fn drain(run: &Reported) -> Option<Finding> {
+fn drain(run: &Reported) -> Option<CheckFinding> {
     if run.tool == SourceTool::Goodput {
-        return Some(Finding::ok("tokens are counted by their arrival inside the window"));
+        return Some(CheckFinding::ok("tokens are counted by their arrival inside the window"));
     }
     run.requests_per_s.or(run.output_tokens_per_s)?;
     let rule = "throughput is divided by the time to the last answer, with the drain in it";
     let n = requests(run)? as f64;
     match (run.load.mode, run.load.concurrency) {
-        (ReportedMode::Burst, _) => Some(Finding::doubtful(
+        (ReportedMode::Burst, _) => Some(CheckFinding::doubtful(
             format!(
                 "{rule}; all {} requests were sent at once, so most of the run is drain",
                 number(n)
@@ -230,7 +241,7 @@ fn drain(run: &Reported) -> Option<Finding> {
             let rounds = n / users.max(1) as f64;
             let said = format!("{rule}; {} requests for each of {users} users", number(rounds));
             Some(if rounds < 20.0 {
-                Finding::doubtful(
+                CheckFinding::doubtful(
                     format!(
                         "{said}: with answers of unequal length, 5 requests each show about 52 % \
                          of the true rate, 10 show 66 %, and 20 show 80 %"
@@ -238,31 +249,34 @@ fn drain(run: &Reported) -> Option<Finding> {
                     "send at least 50 requests for each user, or count tokens inside a window",
                 )
             } else {
-                Finding::ok(said)
+                CheckFinding::ok(said)
             })
         }
         _ => {
             let share = mean_e2e_s(run)? / run.duration_s.filter(|seconds| *seconds > 0.0)?;
             let said = format!("{rule}; one answer takes {} of the run", percent(share));
             Some(if share > 0.1 {
-                Finding::doubtful(said, "measure for at least ten times as long as an answer takes")
+                CheckFinding::doubtful(
+                    said,
+                    "measure for at least ten times as long as an answer takes",
+                )
             } else {
-                Finding::ok(said)
+                CheckFinding::ok(said)
             })
         }
     }
 }
 
-fn latency_origin(run: &Reported) -> Option<Finding> {
+fn latency_origin(run: &Reported) -> Option<CheckFinding> {
     let is_open = matches!(run.load.mode, ReportedMode::Open | ReportedMode::Capped);
     if run.tool == SourceTool::Goodput {
-        return Some(Finding::ok("latency counts from the scheduled instant"));
+        return Some(CheckFinding::ok("latency counts from the scheduled instant"));
     }
     if !is_open {
         return None;
     }
     if run.metrics.contains_key("e2e_sched") {
-        return Some(Finding::note(
+        return Some(CheckFinding::note(
             "the file has E2E from the scheduled instant; TTFT counts from the send",
             "read E2E from schedule; TTFT leaves the client's own delay out",
         ));
@@ -274,8 +288,8 @@ fn latency_origin(run: &Reported) -> Option<Finding> {
     );
     let advice = "compare with a tool that counts from schedule, or make sure that nothing waited";
     Some(if run.load.mode == ReportedMode::Capped {
-        Finding::doubtful(format!("{said}, and here a cap makes requests wait"), advice)
+        CheckFinding::doubtful(format!("{said}, and here a cap makes requests wait"), advice)
     } else {
-        Finding::note(said, advice)
+        CheckFinding::note(said, advice)
     })
 }

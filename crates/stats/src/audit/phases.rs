@@ -4,7 +4,7 @@ use goodput_model::{Reported, SourceTool};
 
 use super::Source::Arithmetic;
 use super::words::number;
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 
 /// Rounding, and the wait for the last event, which carries no token.
 const SLACK: f64 = 0.02;
@@ -21,7 +21,7 @@ pub(super) const CHECKS: [Check; 1] =
     [Check::new(Arithmetic, "phases_add_up", "TTFT and TPOT make E2E", phases_add_up)];
 
 /// Means of one answer, in milliseconds and tokens.
-struct Answer {
+struct AnswerMeans {
     /// Tokens after the first.
     later: f64,
     /// Time after the first token, where E2E and TTFT are stated.
@@ -30,7 +30,7 @@ struct Answer {
     itl: Option<f64>,
 }
 
-impl Answer {
+impl AnswerMeans {
     fn is_one_each(&self, itl: f64) -> bool {
         self.tpot.is_some_and(|tpot| (itl - tpot).abs() <= ALIKE * tpot)
     }
@@ -47,16 +47,16 @@ pub(super) fn most_gaps(later: f64) -> f64 {
     later + EMPTY_EVENTS
 }
 
-fn answer(run: &Reported) -> Option<Answer> {
+fn answer(run: &Reported) -> Option<AnswerMeans> {
     let mean = |name: &str| run.metrics.get(name)?.mean.filter(|mean| *mean > 0.0);
     let later = tokens(run).map(|tokens| tokens - 1.0).filter(|later| *later > 0.0)?;
     let decode = mean("e2e").zip(mean("ttft")).map(|(e2e, ttft)| e2e - ttft);
     // A TTFT above E2E is told elsewhere.
     let decode = decode.filter(|decode| *decode > 0.0);
-    Some(Answer { later, decode, tpot: mean("tpot"), itl: mean("itl") })
+    Some(AnswerMeans { later, decode, tpot: mean("tpot"), itl: mean("itl") })
 }
 
-fn phases_add_up(run: &Reported) -> Option<Finding> {
+fn phases_add_up(run: &Reported) -> Option<CheckFinding> {
     let answer = answer(run)?;
     let pace = by_tpot(run, &answer);
     let gaps = by_itl(run, &answer);
@@ -65,7 +65,7 @@ fn phases_add_up(run: &Reported) -> Option<Finding> {
 
 /// Each answer's own TPOT times its own tokens is exact. The mean of one times the mean of the other
 /// is off by their covariance, which is at most the product of the standard deviations.
-fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
+fn by_tpot(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     let (tpot, decode, later) = (answer.tpot?, answer.decode?, answer.later);
     let (what, count, time) = match run.tool {
         // Its TPOT has the first token in it.
@@ -87,12 +87,12 @@ fn by_tpot(run: &Reported, answer: &Answer) -> Option<Finding> {
         (_, Some(std)) => off > SLACK * time + std * spread(run, later) * later,
     };
     Some(if is_off {
-        Finding::wrong(
+        CheckFinding::wrong(
             format!("{said}: TPOT, E2E or the number of tokens comes from another run"),
             super::arithmetic::ADVICE,
         )
     } else {
-        Finding::ok(said)
+        CheckFinding::ok(said)
     })
 }
 
@@ -114,7 +114,7 @@ fn spread(run: &Reported, later: f64) -> f64 {
 
 /// All gaps together are the time after the first token; how many they are is known, or bounded by the
 /// number of tokens.
-fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
+fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     let (itl, later) = (answer.itl?, answer.later);
     // Where the gaps themselves are in the file, they are counted.
     let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
@@ -137,12 +137,12 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
             number(itl * gaps)
         );
         return Some(if (itl * gaps - decode).abs() > slack * decode {
-            Finding::wrong(
+            CheckFinding::wrong(
                 format!("{said}: ITL, E2E or the number of tokens comes from another run"),
                 super::arithmetic::ADVICE,
             )
         } else {
-            Finding::ok(said)
+            CheckFinding::ok(said)
         });
     }
     let time = answer.decode.or(answer.tpot.map(|tpot| tpot * later))?;
@@ -157,7 +157,7 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
     let is_one_each = answer.is_one_each(itl);
     let advice = "find out what an event carries; compare TPOT instead of ITL";
     Some(match gaps {
-        gaps if gaps > most_gaps(later) * (1.0 + APART) => Finding::doubtful(
+        gaps if gaps > most_gaps(later) * (1.0 + APART) => CheckFinding::doubtful(
             format!(
                 "{said}: ITL or TPOT comes from another run, or most events carry no token (one \
                  for the role and one for the end explain {})",
@@ -166,7 +166,7 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
             advice,
         ),
         gaps if gaps < later * (1.0 - APART) && is_one_each && answer.decode.is_some() => {
-            Finding::wrong(
+            CheckFinding::wrong(
                 format!(
                     "{said}, although TPOT of {} ms means one token for each: E2E or the number \
                      of tokens comes from another run",
@@ -175,7 +175,7 @@ fn by_itl(run: &Reported, answer: &Answer) -> Option<Finding> {
                 super::arithmetic::ADVICE,
             )
         }
-        _ => Finding::ok(said),
+        _ => CheckFinding::ok(said),
     })
 }
 

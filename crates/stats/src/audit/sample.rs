@@ -6,7 +6,7 @@ use goodput_model::{LengthRange, Reported, ReportedMetric, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, MeasurementTraps, ReportContents};
 use super::words::{duration, number, percent, requests};
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 
 /// Requests below which a p99 is noise, and a p99.9.
 const P99_REQUESTS: u64 = 1_000;
@@ -39,7 +39,7 @@ fn headline(run: &Reported) -> [(&'static str, Option<&ReportedMetric>); 3] {
     [("TTFT", get("ttft")), ("TPOT or ITL", get("tpot").or(get("itl"))), ("E2E", get("e2e"))]
 }
 
-fn tail_percentiles(run: &Reported) -> Option<Finding> {
+fn tail_percentiles(run: &Reported) -> Option<CheckFinding> {
     let mut lacking = Vec::new();
     for (name, metric) in headline(run) {
         let Some(metric) = metric else {
@@ -53,7 +53,7 @@ fn tail_percentiles(run: &Reported) -> Option<Finding> {
         }
     }
     Some(if lacking.is_empty() {
-        Finding::ok("p50, p99 and p99.9 of TTFT, TPOT and E2E are stated")
+        CheckFinding::ok("p50, p99 and p99.9 of TTFT, TPOT and E2E are stated")
     } else {
         let advice = match run.tool {
             SourceTool::VllmPython | SourceTool::VllmRust => {
@@ -61,7 +61,7 @@ fn tail_percentiles(run: &Reported) -> Option<Finding> {
             }
             _ => "state them; a mean hides what the slowest users get",
         };
-        Finding::missing(format!("not stated: {}", lacking.join("; ")), advice)
+        CheckFinding::missing(format!("not stated: {}", lacking.join("; ")), advice)
     })
 }
 
@@ -70,92 +70,94 @@ fn states(run: &Reported, percent: f64) -> bool {
 }
 
 /// What a percentile says that rests on `n` requests.
-fn samples(run: &Reported, percent: f64, needed: u64) -> Option<Finding> {
+fn samples(run: &Reported, percent: f64, needed: u64) -> Option<CheckFinding> {
     if !states(run, percent) {
         return None;
     }
     let Some(n) = run.ok.or_else(|| requests(run)) else {
-        return Some(Finding::missing("the number of requests is not stated", "state it"));
+        return Some(CheckFinding::missing("the number of requests is not stated", "state it"));
     };
     let beyond = n as f64 * (100.0 - percent) / 100.0;
     let said = format!("p{percent} from {n} requests: {} lie beyond it", number(beyond));
     let advice = format!("measure {needed} requests or more, or leave p{percent} out");
     Some(match () {
-        () if n >= needed => Finding::ok(said),
+        () if n >= needed => CheckFinding::ok(said),
         // Ours shows such a figure only with its interval, or says that there is none.
-        () if run.tool == SourceTool::Goodput => Finding::note(said, advice),
-        () => Finding::doubtful(format!("{said}, so chance decides its value"), advice),
+        () if run.tool == SourceTool::Goodput => CheckFinding::note(said, advice),
+        () => CheckFinding::doubtful(format!("{said}, so chance decides its value"), advice),
     })
 }
 
-fn p99_samples(run: &Reported) -> Option<Finding> {
+fn p99_samples(run: &Reported) -> Option<CheckFinding> {
     samples(run, 99.0, P99_REQUESTS)
 }
 
-fn p999_samples(run: &Reported) -> Option<Finding> {
+fn p999_samples(run: &Reported) -> Option<CheckFinding> {
     samples(run, 99.9, P999_REQUESTS)
 }
 
-fn request_count(run: &Reported) -> Option<Finding> {
+fn request_count(run: &Reported) -> Option<CheckFinding> {
     Some(match requests(run) {
-        None => Finding::missing("not stated", "state how many requests were sent and completed"),
-        Some(0) => Finding::wrong("no request at all", "nothing was measured"),
-        Some(n) => Finding::ok(format!("{n} requests")),
+        None => {
+            CheckFinding::missing("not stated", "state how many requests were sent and completed")
+        }
+        Some(0) => CheckFinding::wrong("no request at all", "nothing was measured"),
+        Some(n) => CheckFinding::ok(format!("{n} requests")),
     })
 }
 
-fn long_enough(run: &Reported) -> Option<Finding> {
+fn long_enough(run: &Reported) -> Option<CheckFinding> {
     let advice = "measure at least 60 s at each load, 10 minutes for a figure to publish";
     Some(match duration(run) {
-        None => Finding::missing("the duration is not stated", advice),
-        Some(seconds) if seconds < SECONDS => Finding::doubtful(
+        None => CheckFinding::missing("the duration is not stated", advice),
+        Some(seconds) if seconds < SECONDS => CheckFinding::doubtful(
             format!(
                 "{} s: too short to show preemption, eviction, or a slow minute",
                 number(seconds)
             ),
             advice,
         ),
-        Some(seconds) => Finding::ok(format!("{} s", number(seconds))),
+        Some(seconds) => CheckFinding::ok(format!("{} s", number(seconds))),
     })
 }
 
-fn duration_vs_latency(run: &Reported) -> Option<Finding> {
+fn duration_vs_latency(run: &Reported) -> Option<CheckFinding> {
     let seconds = duration(run)?;
     let p99 = run.metrics.get("e2e")?.percentile(99.0).filter(|p99| *p99 > 0.0)? / 1e3;
     let said = format!("{} s, {} times the p99 of E2E", number(seconds), number(seconds / p99));
     Some(if seconds < LATENCIES * p99 {
-        Finding::doubtful(
+        CheckFinding::doubtful(
             format!("{said}: most of the run is startup and drain"),
             "measure at least five times the p99 of E2E",
         )
     } else {
-        Finding::ok(said)
+        CheckFinding::ok(said)
     })
 }
 
-fn both_phases(run: &Reported) -> Option<Finding> {
+fn both_phases(run: &Reported) -> Option<CheckFinding> {
     let [(_, ttft), (_, decode), _] = headline(run);
     Some(match (ttft.is_some(), decode.is_some()) {
-        (true, true) => Finding::ok("prefill (TTFT) and decode (TPOT or ITL) are stated"),
+        (true, true) => CheckFinding::ok("prefill (TTFT) and decode (TPOT or ITL) are stated"),
         (true, false) => {
-            Finding::missing("only TTFT: the decode phase is not stated", "state TPOT")
+            CheckFinding::missing("only TTFT: the decode phase is not stated", "state TPOT")
         }
         (false, true) => {
-            Finding::missing("only TPOT: the prefill phase is not stated", "state TTFT")
+            CheckFinding::missing("only TPOT: the prefill phase is not stated", "state TTFT")
         }
-        (false, false) => Finding::missing("neither TTFT nor TPOT is stated", "state both"),
+        (false, false) => CheckFinding::missing("neither TTFT nor TPOT is stated", "state both"),
     })
 }
 
-fn latency_bound(run: &Reported) -> Option<Finding> {
+fn latency_bound(run: &Reported) -> Option<CheckFinding> {
     if run.metrics.is_empty() {
-        return Some(Finding::doubtful(
+        return Some(CheckFinding::doubtful(
             "throughput without any latency: any server reaches it by letting users wait",
             "state the latency at this throughput, or the goodput under a bound",
         ));
     }
     let Some(goodput) = &run.goodput else {
-        return Some(Finding::missing(
+        return Some(CheckFinding::missing(
             "no limit on latency: the file does not say how much of the throughput was useful",
             "state an SLO and the goodput under it",
         ));
@@ -170,14 +172,15 @@ fn latency_bound(run: &Reported) -> Option<Finding> {
             goodput.requests_per_s.is_none_or(|good| good <= all * 1.001 && good >= 0.0)
         });
     Some(match () {
-        () if !within => Finding::wrong(
+        () if !within => CheckFinding::wrong(
             format!("goodput of {figure} above the throughput it is part of"),
             "do not use these figures",
         ),
-        () if goodput.terms.is_empty() => {
-            Finding::note(format!("goodput of {figure}, but the bound is not stated"), "state it")
-        }
-        () => Finding::ok(format!("goodput of {figure} under {}", goodput.terms)),
+        () if goodput.terms.is_empty() => CheckFinding::note(
+            format!("goodput of {figure}, but the bound is not stated"),
+            "state it",
+        ),
+        () => CheckFinding::ok(format!("goodput of {figure} under {}", goodput.terms)),
     })
 }
 
@@ -185,14 +188,14 @@ fn spread(range: LengthRange) -> String {
     format!("{} to {} tokens", number(range.min), number(range.max))
 }
 
-fn prompt_lengths(run: &Reported) -> Option<Finding> {
+fn prompt_lengths(run: &Reported) -> Option<CheckFinding> {
     let recorded = run.workload.as_ref().filter(|workload| !workload.contains("random"));
     Some(match run.input_lengths {
         None if recorded.is_some() => {
-            Finding::ok(format!("those of {}", recorded.map_or("", String::as_str)))
+            CheckFinding::ok(format!("those of {}", recorded.map_or("", String::as_str)))
         }
-        None => Finding::missing("not stated", "state the distribution, or save the details"),
-        Some(range) if range.min == range.max => Finding::doubtful(
+        None => CheckFinding::missing("not stated", "state the distribution, or save the details"),
+        Some(range) if range.min == range.max => CheckFinding::doubtful(
             format!(
                 "every prompt has {} tokens: how the server schedules requests of different \
                  lengths stays hidden",
@@ -200,25 +203,25 @@ fn prompt_lengths(run: &Reported) -> Option<Finding> {
             ),
             "draw lengths from a distribution, or use recorded traffic",
         ),
-        Some(range) => Finding::ok(spread(range)),
+        Some(range) => CheckFinding::ok(spread(range)),
     })
 }
 
-fn output_lengths(run: &Reported) -> Option<Finding> {
+fn output_lengths(run: &Reported) -> Option<CheckFinding> {
     Some(match run.output_lengths {
-        None => Finding::missing("not stated", "state the distribution, or save the details"),
-        Some(range) if range.min == range.max => Finding::note(
+        None => CheckFinding::missing("not stated", "state the distribution, or save the details"),
+        Some(range) if range.min == range.max => CheckFinding::note(
             format!("every answer has {} tokens", number(range.min)),
             "equal answers end together; draw lengths from a distribution",
         ),
-        Some(range) => Finding::ok(spread(range)),
+        Some(range) => CheckFinding::ok(spread(range)),
     })
 }
 
-fn repeats(run: &Reported) -> Option<Finding> {
+fn repeats(run: &Reported) -> Option<CheckFinding> {
     Some(match run.repeats {
-        Some(n) if n > 1 => Finding::ok(format!("{n} runs")),
-        _ => Finding::missing(
+        Some(n) if n > 1 => CheckFinding::ok(format!("{n} runs")),
+        _ => CheckFinding::missing(
             "one run: the variation between runs is unknown",
             "repeat it and state mean and spread over the runs",
         ),

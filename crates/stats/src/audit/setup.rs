@@ -6,7 +6,7 @@ use goodput_model::{Reported, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, ReportContents};
 use super::words::number;
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 
 pub(super) const CHECKS: [Check; 12] = [
     Check::new(ReportContents, "model", "model", model),
@@ -24,14 +24,14 @@ pub(super) const CHECKS: [Check; 12] = [
 ];
 
 /// Stated, or missing.
-fn stated(fact: Option<&String>, advice: &str) -> Finding {
+fn stated(fact: Option<&String>, advice: &str) -> CheckFinding {
     match fact {
-        Some(fact) => Finding::ok(fact.clone()),
-        None => Finding::missing("not stated", advice),
+        Some(fact) => CheckFinding::ok(fact.clone()),
+        None => CheckFinding::missing("not stated", advice),
     }
 }
 
-fn model(run: &Reported) -> Option<Finding> {
+fn model(run: &Reported) -> Option<CheckFinding> {
     Some(stated(run.model.as_ref(), "state the model and its revision"))
 }
 
@@ -55,12 +55,12 @@ fn has_no_gpu(run: &Reported) -> bool {
 }
 
 /// A setting that files with all settings hold somewhere, though we do not read it there.
-fn setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<Finding> {
+fn setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<CheckFinding> {
     let is_inside = run.setup.flags.is_some() && run.tool != SourceTool::Goodput;
     (fact.is_some() || !is_inside).then(|| stated(fact, advice))
 }
 
-fn hardware(run: &Reported) -> Option<Finding> {
+fn hardware(run: &Reported) -> Option<CheckFinding> {
     let setup = &run.setup;
     let advice = advice(
         run,
@@ -71,31 +71,31 @@ fn hardware(run: &Reported) -> Option<Finding> {
     let said = [setup.hardware.clone(), gpus, setup.interconnect.clone()];
     let said: Vec<_> = said.into_iter().flatten().collect();
     Some(match (&setup.hardware, setup.gpus) {
-        (Some(_), Some(0 | 1)) => Finding::ok(said.join(", ")),
-        (Some(_), Some(_)) if setup.interconnect.is_some() => Finding::ok(said.join(", ")),
-        (None, None) => Finding::missing("neither GPU type nor count is stated", advice),
-        _ => Finding::missing(format!("only {} is stated", said.join(", ")), advice),
+        (Some(_), Some(0 | 1)) => CheckFinding::ok(said.join(", ")),
+        (Some(_), Some(_)) if setup.interconnect.is_some() => CheckFinding::ok(said.join(", ")),
+        (None, None) => CheckFinding::missing("neither GPU type nor count is stated", advice),
+        _ => CheckFinding::missing(format!("only {} is stated", said.join(", ")), advice),
     })
 }
 
-fn driver(run: &Reported) -> Option<Finding> {
+fn driver(run: &Reported) -> Option<CheckFinding> {
     let advice = advice(run, "state the version of the driver", "--meta driver=570.86");
     (!has_no_gpu(run)).then(|| stated(run.setup.driver.as_ref(), &advice))
 }
 
-fn precision(run: &Reported) -> Option<Finding> {
+fn precision(run: &Reported) -> Option<CheckFinding> {
     let what = "state number format and quantization (FP8 and BF16 differ by a factor of two)";
     let advice = advice(run, what, "--meta dtype=bfloat16 --meta quantization=fp8");
     Some(stated(run.setup.precision.as_ref(), &advice))
 }
 
-fn engine(run: &Reported) -> Option<Finding> {
+fn engine(run: &Reported) -> Option<CheckFinding> {
     let what = "state the engine and its version";
     let advice = advice(run, what, "--meta engine=vllm --meta engine_version=0.30.0");
     Some(stated(run.setup.engine.as_ref(), &advice))
 }
 
-fn parallelism(run: &Reported) -> Option<Finding> {
+fn parallelism(run: &Reported) -> Option<CheckFinding> {
     let what = "state how the model is distributed over GPUs";
     let flags = "--meta tensor_parallel=8 --meta pipeline_parallel=1";
     // One GPU leaves no choice.
@@ -106,45 +106,47 @@ fn parallelism(run: &Reported) -> Option<Finding> {
     setting(run, run.setup.parallelism.as_ref(), &advice(run, what, flags))
 }
 
-fn limits(run: &Reported) -> Option<Finding> {
+fn limits(run: &Reported) -> Option<CheckFinding> {
     let what = "state the longest sequence and the most in a batch";
     let flags = "--meta max_model_len=32768 --meta max_num_seqs=256";
     setting(run, run.setup.limits.as_ref(), &advice(run, what, flags))
 }
 
-fn prefix_caching(run: &Reported) -> Option<Finding> {
+fn prefix_caching(run: &Reported) -> Option<CheckFinding> {
     let what = "state whether the prefix cache is on: it decides what a prompt costs";
     let advice = advice(run, what, "--meta prefix_caching=off");
     setting(run, run.setup.prefix_caching.as_ref(), &advice)
 }
 
-fn flags(run: &Reported) -> Option<Finding> {
+fn flags(run: &Reported) -> Option<CheckFinding> {
     let what = "state the command line of the server; defaults differ between versions";
     let advice = advice(run, what, "--meta engine_flags='…'");
     Some(match &run.setup.flags {
         // A command line may hold a key: it is not repeated.
-        Some(_) => Finding::ok("the file holds settings of the server"),
-        None => Finding::missing("not stated", advice),
+        Some(_) => CheckFinding::ok("the file holds settings of the server"),
+        None => CheckFinding::missing("not stated", advice),
     })
 }
 
-fn per_gpu(run: &Reported) -> Option<Finding> {
+fn per_gpu(run: &Reported) -> Option<CheckFinding> {
     let rate = run.output_tokens_per_s?;
     if has_no_gpu(run) {
         return None;
     }
     let advice = advice(run, "state throughput per GPU", "--meta gpu_count=8");
     Some(match run.setup.gpus.filter(|n| *n > 0) {
-        Some(n) => Finding::ok(format!(
+        Some(n) => CheckFinding::ok(format!(
             "{} output tokens/s on {n} GPUs: {} each",
             number(rate),
             number(rate / n as f64)
         )),
-        None => Finding::missing("only the total is stated, and not the number of GPUs", advice),
+        None => {
+            CheckFinding::missing("only the total is stated, and not the number of GPUs", advice)
+        }
     })
 }
 
-fn utilisation(run: &Reported) -> Option<Finding> {
+fn utilisation(run: &Reported) -> Option<CheckFinding> {
     let advice = match run.tool {
         SourceTool::Goodput => {
             "let the run read the server's metrics page (--metrics-url) and its GPUs (--gpu)"
@@ -154,9 +156,9 @@ fn utilisation(run: &Reported) -> Option<Finding> {
     Some(stated(run.setup.utilisation.as_ref(), advice))
 }
 
-fn seed(run: &Reported) -> Option<Finding> {
+fn seed(run: &Reported) -> Option<CheckFinding> {
     Some(match run.seed {
-        Some(seed) => Finding::ok(format!("seed {seed}")),
-        None => Finding::missing("not stated", "state the seed of prompts and arrivals"),
+        Some(seed) => CheckFinding::ok(format!("seed {seed}")),
+        None => CheckFinding::missing("not stated", "state the seed of prompts and arrivals"),
     })
 }

@@ -4,12 +4,12 @@ use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedReque
 
 use super::Source::MeasurementTraps;
 use super::words::{mean_e2e_s, number, percent};
-use super::{Check, Finding};
+use super::{Check, CheckFinding};
 use crate::modes::two_modes;
 use crate::sample::Sample;
 use crate::series::SeriesTally;
 use crate::steady::judge_latencies;
-use crate::summary::steady::{SeriesCut, State, Steadiness};
+use crate::summary::steady::{SeriesCut, Steadiness, SteadyAnswer};
 
 /// Fewer requests say nothing about the course of a run.
 const FEWEST: usize = 50;
@@ -42,18 +42,18 @@ fn ttft(run: &Reported) -> Option<Vec<f64>> {
     Some(in_order(run, |request| request.ttft_ms)).filter(|values| values.len() >= FEWEST)
 }
 
-fn tail_interval(run: &Reported) -> Option<Finding> {
+fn tail_interval(run: &Reported) -> Option<CheckFinding> {
     let values = ttft(run)?;
     let found = Sample::from_series(&values).estimate(99.0);
     let (n, value) = (values.len(), number(found.value?));
     let worth = found.n_eff.map_or(n as f64, |n_eff| n_eff.min(n as f64));
     Some(match found.low.zip(found.high) {
-        Some((low, high)) => Finding::ok(format!(
+        Some((low, high)) => CheckFinding::ok(format!(
             "{value} ms, 95 % interval {} to {} ms from {n} requests worth {worth:.0} independent ones",
             number(low),
             number(high)
         )),
-        None => Finding::note(
+        None => CheckFinding::note(
             format!(
                 "{value} ms from {n} requests that are worth {worth:.0} independent ones: too few \
                  for an interval"
@@ -95,12 +95,12 @@ fn course(run: &Reported) -> Option<Steadiness> {
     (!found.cut.series.is_empty()).then_some(found)
 }
 
-fn cold_requests(run: &Reported) -> Option<Finding> {
+fn cold_requests(run: &Reported) -> Option<CheckFinding> {
     let cut = course(run)?.cut;
     let is_cold = |one: &&SeriesCut| one.cut_s > 0.0 && !one.is_stuck() && one.difference() > 0.0;
     let cold: Vec<_> = cut.series.iter().filter(|(_, one)| is_cold(one)).collect();
     let Some(seconds) = cold.iter().map(|(_, one)| one.cut_s).reduce(f64::max) else {
-        return Some(Finding::ok(format!(
+        return Some(CheckFinding::ok(format!(
             "the first requests are like the rest (MSER-5 would leave out {} s, none of it \
              clearly slower)",
             number(cut.asked_s)
@@ -114,7 +114,7 @@ fn cold_requests(run: &Reported) -> Option<Finding> {
         })
         .collect();
     let n = sent(run)?.iter().filter(|(at, _)| *at < seconds).count();
-    Some(Finding::doubtful(
+    Some(CheckFinding::doubtful(
         format!(
             "in the first {} s ({n} requests) {}: a cold start is in the figures",
             number(seconds),
@@ -124,7 +124,7 @@ fn cold_requests(run: &Reported) -> Option<Finding> {
     ))
 }
 
-fn latency_trend(run: &Reported) -> Option<Finding> {
+fn latency_trend(run: &Reported) -> Option<CheckFinding> {
     let Steadiness { state, trend, shift, .. } = course(run)?;
     let trend = trend?;
     let line = format!(
@@ -134,7 +134,7 @@ fn latency_trend(run: &Reported) -> Option<Finding> {
         trend.p
     );
     let said = match (state, shift) {
-        (State::Shifted, Some(shift)) => format!(
+        (SteadyAnswer::Shifted, Some(shift)) => format!(
             "{} is {} ms up to {} s and {} ms from there on (Pettitt, p {:.4})",
             shift.metric.to_uppercase(),
             number(shift.before),
@@ -142,11 +142,11 @@ fn latency_trend(run: &Reported) -> Option<Finding> {
             number(shift.after),
             shift.p
         ),
-        (State::NeverSteady, _) => format!("{line} and never settles"),
-        (State::Drifting, _) => line,
-        _ => return Some(Finding::ok(format!("{line}, within what chance makes of a queue"))),
+        (SteadyAnswer::NeverSteady, _) => format!("{line} and never settles"),
+        (SteadyAnswer::Drifting, _) => line,
+        _ => return Some(CheckFinding::ok(format!("{line}, within what chance makes of a queue"))),
     };
-    Some(Finding::doubtful(
+    Some(CheckFinding::doubtful(
         format!("{said}: the server did not keep up, or changed its state"),
         "the latencies depend on the length of the run; offer less load, or measure longer",
     ))
@@ -169,7 +169,7 @@ fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option
     (is_end && p95 > 1.1 * p50).then_some(p95)
 }
 
-fn clipped_tail(run: &Reported) -> Option<Finding> {
+fn clipped_tail(run: &Reported) -> Option<CheckFinding> {
     // A simulated server of ours may well be that regular.
     let n = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let kinds: [(&str, Vec<f64>); 2] = [
@@ -180,7 +180,7 @@ fn clipped_tail(run: &Reported) -> Option<Finding> {
         Some((name, cut_at(&mut values, run.metrics.get(name), n)?))
     });
     found.map(|(name, value)| {
-        Finding::doubtful(
+        CheckFinding::doubtful(
             format!(
                 "the slowest requests all have {} of exactly {} ms: the tail was cut there",
                 name.to_uppercase(),
@@ -191,7 +191,7 @@ fn clipped_tail(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn two_groups(run: &Reported) -> Option<Finding> {
+fn two_groups(run: &Reported) -> Option<CheckFinding> {
     let kinds: [(&str, Vec<f64>); 2] = [
         ("TTFT", in_order(run, |request| request.ttft_ms)),
         ("E2E", in_order(run, |request| request.e2e_ms)),
@@ -202,7 +202,7 @@ fn two_groups(run: &Reported) -> Option<Finding> {
     for (name, mut values) in kinds {
         values.sort_by(f64::total_cmp);
         if let Some(modes) = two_modes(&values) {
-            return Some(Finding::note(
+            return Some(CheckFinding::note(
                 format!(
                     "{name} has two groups: {} around {} ms, {} around {} ms; one percentile over both \
                      describes neither",
@@ -215,5 +215,5 @@ fn two_groups(run: &Reported) -> Option<Finding> {
             ));
         }
     }
-    Some(Finding::ok("one group of TTFT and of E2E"))
+    Some(CheckFinding::ok("one group of TTFT and of E2E"))
 }

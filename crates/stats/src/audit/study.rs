@@ -4,7 +4,7 @@ use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::*;
-use crate::column::Column;
+use crate::column::NumberColumn;
 
 /// The rules were chosen with a look at seeds below this; what the tables say is said by others.
 const FRESH: u64 = 2_000_000;
@@ -101,7 +101,7 @@ fn span_s(requests: &[ReportedRequest]) -> f64 {
 
 /// What is asked of one kind of queue, in percent of the seeds.
 #[derive(Debug, Default, Clone, Copy)]
-struct Rates {
+struct StudyRates {
     cold: f64,
     trend: f64,
     /// The same files without the instants of sending.
@@ -118,13 +118,13 @@ fn speaks(run: &Reported, check: &str) -> bool {
 }
 
 fn moves(values: &[f64]) -> bool {
-    let column = Column::of(values, &[50.0], false);
+    let column = NumberColumn::of(values, &[50.0], false);
     column.shift.is_some_and(|shift| shift.is_clear)
         || column.trend.is_some_and(|trend| trend.is_clear)
 }
 
-fn rates(queue: Queue, seeds: u64) -> Rates {
-    let mut rates = Rates::default();
+fn rates(queue: Queue, seeds: u64) -> StudyRates {
+    let mut rates = StudyRates::default();
     let share = 100.0 / seeds as f64;
     for seed in FRESH..FRESH + seeds {
         let mut run = Queue { seed, ..queue }.reported();

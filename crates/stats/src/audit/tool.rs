@@ -6,7 +6,7 @@ use goodput_model::{Reported, SourceTool};
 
 use super::Source::{CommonMistakes, MeasurementTraps};
 use super::words::{number, percent};
-use super::{Check, Finding, phases};
+use super::{Check, CheckFinding, phases};
 
 pub(super) const CHECKS: [Check; 11] = [
     Check::new(MeasurementTraps, "failures", "failures", failures),
@@ -22,20 +22,20 @@ pub(super) const CHECKS: [Check; 11] = [
     Check::new(MeasurementTraps, "own_remarks", "the tool's own warnings", own_remarks),
 ];
 
-fn failures(run: &Reported) -> Option<Finding> {
+fn failures(run: &Reported) -> Option<CheckFinding> {
     let ok = run.ok?;
     let by_difference = run.asked.map(|asked| asked.saturating_sub(ok)).filter(|n| *n > 0);
     let Some(failed) = run.failed.or(by_difference) else {
         return Some(match run.asked {
-            Some(asked) => Finding::ok(format!("all {asked} requests completed")),
-            None => Finding::missing(
+            Some(asked) => CheckFinding::ok(format!("all {asked} requests completed")),
+            None => CheckFinding::missing(
                 "only successes are counted: the number of failures is unknown",
                 "save the details, or state the number of requests sent",
             ),
         });
     };
     if failed == 0 {
-        return Some(Finding::ok("none"));
+        return Some(CheckFinding::ok("none"));
     }
     let share = failed as f64 / (ok.saturating_add(failed)) as f64;
     let rule = match run.tool {
@@ -45,20 +45,20 @@ fn failures(run: &Reported) -> Option<Finding> {
     let said = format!("{failed} failed ({}); {rule}", percent(share));
     let advice = "find out why they failed; no percentile describes all scheduled requests";
     Some(match () {
-        () if ok == 0 => Finding::wrong(format!("all {failed} requests failed"), advice),
-        () if share < 0.001 => Finding::note(said, advice),
-        () => Finding::doubtful(said, advice),
+        () if ok == 0 => CheckFinding::wrong(format!("all {failed} requests failed"), advice),
+        () if share < 0.001 => CheckFinding::note(said, advice),
+        () => CheckFinding::doubtful(said, advice),
     })
 }
 
-fn empty_answers(run: &Reported) -> Option<Finding> {
+fn empty_answers(run: &Reported) -> Option<CheckFinding> {
     let advice = "count them as failures: they pull TTFT to zero and pass every SLO";
     let good = || run.details.iter().flatten().filter(|request| !request.is_failed);
     let total = good().count();
     let no_tokens = good().filter(|request| request.output_tokens == Some(0)).count();
     let no_ttft = good().filter(|request| request.ttft_ms.is_some_and(|ttft| ttft <= 0.0)).count();
     if no_tokens > 0 || no_ttft > 0 {
-        return Some(Finding::wrong(
+        return Some(CheckFinding::wrong(
             format!(
                 "of {total} successes {no_ttft} have a TTFT of zero and {no_tokens} no output token"
             ),
@@ -66,7 +66,7 @@ fn empty_answers(run: &Reported) -> Option<Finding> {
         ));
     }
     if run.details.is_some() {
-        return Some(Finding::ok(format!("none among {total} successes")));
+        return Some(CheckFinding::ok(format!("none among {total} successes")));
     }
     let smallest = run.metrics.get("ttft").and_then(|metric| {
         metric
@@ -79,27 +79,27 @@ fn empty_answers(run: &Reported) -> Option<Finding> {
     });
     let is_empty = run.output_lengths.is_some_and(|range| range.min < 1.0);
     match smallest {
-        _ if is_empty => Some(Finding::wrong("some successes have no output token", advice)),
+        _ if is_empty => Some(CheckFinding::wrong("some successes have no output token", advice)),
         Some(ttft) if ttft <= 0.0 => {
-            Some(Finding::wrong("some successes have a TTFT of zero", advice))
+            Some(CheckFinding::wrong("some successes have a TTFT of zero", advice))
         }
         Some(_) if run.metrics.get("ttft").is_some_and(|metric| metric.min.is_some()) => {
-            Some(Finding::ok("no TTFT of zero"))
+            Some(CheckFinding::ok("no TTFT of zero"))
         }
         _ => None,
     }
 }
 
 /// vLLM's tools take the first event with `choices`, which in chat names the role and no text.
-fn first_token(run: &Reported) -> Option<Finding> {
+fn first_token(run: &Reported) -> Option<CheckFinding> {
     let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
     run.metrics.get("ttft")?;
     if !is_vllm {
-        return Some(Finding::ok("the first event that carries text"));
+        return Some(CheckFinding::ok("the first event that carries text"));
     }
     let is_chat = run.backend.as_ref().is_none_or(|backend| backend.contains("chat"));
     if !is_chat {
-        return Some(Finding::note(
+        return Some(CheckFinding::note(
             "the first event with `choices`, also one without text",
             "check that the server sends no empty first event",
         ));
@@ -108,7 +108,7 @@ fn first_token(run: &Reported) -> Option<Finding> {
                   every answer; compare TPOT instead of ITL";
     let (at_once, late) = first_gaps(run).unwrap_or_default();
     if late > 0.5 {
-        return Some(Finding::doubtful(
+        return Some(CheckFinding::doubtful(
             format!(
                 "the first event with `choices`, which may name the role: in {} of the answers the next \
                  event takes more than twice as long as the others, as a first token does",
@@ -118,7 +118,7 @@ fn first_token(run: &Reported) -> Option<Finding> {
         ));
     }
     if at_once > 0.5 {
-        return Some(Finding::doubtful(
+        return Some(CheckFinding::doubtful(
             format!(
                 "the first event with `choices`, which names the role: in {} of the answers the next \
                  event follows at once",
@@ -130,7 +130,7 @@ fn first_token(run: &Reported) -> Option<Finding> {
     let mean = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
     match mean("itl").zip(mean("tpot")) {
         Some((itl, tpot)) if itl < 0.97 * tpot && is_role(run, itl / tpot) => {
-            Some(Finding::doubtful(
+            Some(CheckFinding::doubtful(
                 format!(
                     "the first event with `choices`, which names the role: mean ITL {} ms below mean \
                  TPOT {} ms shows a gap of nothing in every answer",
@@ -140,7 +140,7 @@ fn first_token(run: &Reported) -> Option<Finding> {
                 advice,
             ))
         }
-        _ => Some(Finding::note(
+        _ => Some(CheckFinding::note(
             "the first event with `choices`, which in chat may name the role and carry no text",
             advice,
         )),
@@ -170,20 +170,20 @@ fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
     (n > 0).then(|| (early as f64 / n as f64, late as f64 / n as f64))
 }
 
-fn connection_setup(run: &Reported) -> Option<Finding> {
+fn connection_setup(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     let advice = "measure over reused connections, or state that you do not: TLS alone takes a \
                   round trip or two";
     Some(match run.tool {
-        SourceTool::Goodput => Finding::ok(
+        SourceTool::Goodput => CheckFinding::ok(
             "connections are reused; those that had to be opened are \
                                       counted",
         ),
-        SourceTool::Guidellm => Finding::ok("TTFT begins after the connection is open"),
+        SourceTool::Guidellm => CheckFinding::ok("TTFT begins after the connection is open"),
         SourceTool::Sglang => {
-            Finding::note("a new connection for each request, inside every TTFT", advice)
+            CheckFinding::note("a new connection for each request, inside every TTFT", advice)
         }
-        _ => Finding::note(
+        _ => CheckFinding::note(
             "TTFT begins before the connection is open, so it includes new \
                             connections",
             advice,
@@ -191,26 +191,26 @@ fn connection_setup(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn tpot_definition(run: &Reported) -> Option<Finding> {
+fn tpot_definition(run: &Reported) -> Option<CheckFinding> {
     if !run.metrics.contains_key("tpot") && !run.metrics.contains_key("itl") {
         return None;
     }
     Some(match run.tool {
-        SourceTool::Goodput => Finding::ok("TPOT without the first token; ITL is every gap"),
-        SourceTool::VllmPython | SourceTool::VllmRust => Finding::ok(
+        SourceTool::Goodput => CheckFinding::ok("TPOT without the first token; ITL is every gap"),
+        SourceTool::VllmPython | SourceTool::VllmRust => CheckFinding::ok(
             "TPOT without the first token, each request weighs the same; ITL is every gap between \
              events, whatever they carry",
         ),
-        SourceTool::Sglang => Finding::ok(
+        SourceTool::Sglang => CheckFinding::ok(
             "TPOT without the first token; ITL of the native API is spread over the tokens of an \
              event",
         ),
-        SourceTool::Aiperf | SourceTool::GenaiPerf => Finding::note(
+        SourceTool::Aiperf | SourceTool::GenaiPerf => CheckFinding::note(
             "its inter-token latency is the mean of each request (read here as TPOT): a stall \
              inside an answer does not show in its p99",
             "read inter-chunk latency for stalls; do not compare with ITL of other tools",
         ),
-        SourceTool::Guidellm => Finding::note(
+        SourceTool::Guidellm => CheckFinding::note(
             "its TPOT holds the first token too, and its ITL is a mean of each request, weighted by \
              tokens: a stall inside an answer shows in neither",
             "compare its ITL with TPOT of other tools, and its TPOT with none",
@@ -218,12 +218,12 @@ fn tpot_definition(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn token_counts(run: &Reported) -> Option<Finding> {
+fn token_counts(run: &Reported) -> Option<CheckFinding> {
     let tokens = run.output_tokens?;
     if let Some(recounted) = run.recounted_tokens.filter(|_| tokens > 0) {
         let ratio = recounted as f64 / tokens as f64;
         if (ratio - 1.0).abs() > 0.1 {
-            return Some(Finding::doubtful(
+            return Some(CheckFinding::doubtful(
                 format!(
                     "{tokens} output tokens stated, {recounted} by the tool's tokenizer ({}): the \
                      stated number may be the one asked for",
@@ -233,50 +233,52 @@ fn token_counts(run: &Reported) -> Option<Finding> {
                  requested lengths",
             ));
         }
-        return Some(Finding::ok(format!("{tokens} stated, {recounted} by the tool's tokenizer")));
+        return Some(CheckFinding::ok(format!(
+            "{tokens} stated, {recounted} by the tool's tokenizer"
+        )));
     }
     let Some(source) = &run.token_source else {
-        return Some(Finding::missing("not stated", "state how tokens were counted"));
+        return Some(CheckFinding::missing("not stated", "state how tokens were counted"));
     };
     let is_guess = source.contains("each") || source.contains("asked for");
     Some(if is_guess {
-        Finding::note(format!("by {source}"), "check that the server sends usage")
+        CheckFinding::note(format!("by {source}"), "check that the server sends usage")
     } else {
-        Finding::ok(format!("by {source}"))
+        CheckFinding::ok(format!("by {source}"))
     })
 }
 
-fn tokenizer_time(run: &Reported) -> Option<Finding> {
+fn tokenizer_time(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     Some(match run.tool {
-        SourceTool::Goodput => Finding::ok(
+        SourceTool::Goodput => CheckFinding::ok(
             "prompts go as text, so the server's tokenizer is inside TTFT; ours runs after the run",
         ),
-        SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => Finding::ok(
+        SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => CheckFinding::ok(
             "prompts go as text unless token ids were requested, so the server's tokenizer is \
              inside TTFT; the tool's own runs outside",
         ),
         SourceTool::Aiperf | SourceTool::GenaiPerf | SourceTool::Guidellm => {
-            Finding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
+            CheckFinding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
         }
     })
 }
 
-fn streaming(run: &Reported) -> Option<Finding> {
+fn streaming(run: &Reported) -> Option<CheckFinding> {
     Some(match run.streaming {
-        Some(true) => Finding::ok("answers were streamed"),
-        Some(false) if run.metrics.contains_key("ttft") => Finding::doubtful(
+        Some(true) => CheckFinding::ok("answers were streamed"),
+        Some(false) if run.metrics.contains_key("ttft") => CheckFinding::doubtful(
             "answers were not streamed, yet a TTFT is stated: it is the time of the whole answer",
             "use streaming, or leave TTFT out",
         ),
-        Some(false) => Finding::note("answers were not streamed: no TTFT, no TPOT", "stream"),
-        None => Finding::missing("not stated", "state it"),
+        Some(false) => CheckFinding::note("answers were not streamed: no TTFT, no TPOT", "stream"),
+        None => CheckFinding::missing("not stated", "state it"),
     })
 }
 
-fn retries(run: &Reported) -> Option<Finding> {
+fn retries(run: &Reported) -> Option<CheckFinding> {
     match run.tool {
-        SourceTool::VllmRust => Some(Finding::note(
+        SourceTool::VllmRust => Some(CheckFinding::note(
             "the tool tries a failed request up to three times and restarts its clock: failures \
              and seconds of waiting may be missing",
             "check the server's log for retries",
@@ -285,13 +287,13 @@ fn retries(run: &Reported) -> Option<Finding> {
     }
 }
 
-fn client_health(run: &Reported) -> Option<Finding> {
+fn client_health(run: &Reported) -> Option<CheckFinding> {
     Some(match run.tool {
-        SourceTool::Goodput => Finding::ok("the run records schedule slip and client lag"),
+        SourceTool::Goodput => CheckFinding::ok("the run records schedule slip and client lag"),
         SourceTool::Guidellm => {
-            Finding::note("only how late requests were sent", "read request_dispatch_delay")
+            CheckFinding::note("only how late requests were sent", "read request_dispatch_delay")
         }
-        _ => Finding::missing(
+        _ => CheckFinding::missing(
             "nothing says whether the client kept up: a client without enough CPU makes the \
              server look slow",
             "watch the client's CPU; repeat with half the load from two machines",
@@ -299,7 +301,7 @@ fn client_health(run: &Reported) -> Option<Finding> {
     })
 }
 
-fn own_remarks(run: &Reported) -> Option<Finding> {
+fn own_remarks(run: &Reported) -> Option<CheckFinding> {
     if run.remarks.is_empty() {
         return None;
     }
@@ -307,5 +309,8 @@ fn own_remarks(run: &Reported) -> Option<Finding> {
         run.remarks.iter().take(4).map(|remark| remark.chars().take(160).collect()).collect();
     let rest = run.remarks.len() - shown.len();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    Some(Finding::doubtful(format!("{}{more}", shown.join("; ")), "repeat the run without them"))
+    Some(CheckFinding::doubtful(
+        format!("{}{more}", shown.join("; ")),
+        "repeat the run without them",
+    ))
 }

@@ -5,7 +5,7 @@ use goodput_model::{Caveat, CaveatCode, Mode, Severity};
 use super::{Evidence, advice};
 use crate::flow::Balance;
 use crate::saturation::REFUSED;
-use crate::summary::steady::{SeriesCut, State};
+use crate::summary::steady::{SeriesCut, SteadyAnswer};
 
 /// A series by the name that a reader knows.
 fn title(metric: &str) -> &str {
@@ -24,7 +24,8 @@ fn signed_percent(share: f64) -> String {
 
 /// No steady part was found: whatever the window shows depends on where it begins and ends.
 pub(super) fn never_steady(e: &Evidence<'_>) -> Option<Caveat> {
-    let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == State::NeverSteady)?;
+    let steadiness =
+        e.course.steadiness.as_ref().filter(|s| s.state == SteadyAnswer::NeverSteady)?;
     let stuck = steadiness.cut.series.iter().find(|(_, cut)| cut.is_stuck());
     let (metric, difference) =
         stuck.map_or(("the load", 0.0), |(name, cut)| (title(name), cut.difference()));
@@ -40,7 +41,7 @@ pub(super) fn never_steady(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 pub(super) fn drifting(e: &Evidence<'_>) -> Option<Caveat> {
-    let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == State::Drifting)?;
+    let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == SteadyAnswer::Drifting)?;
     let trend = steadiness.trend.as_ref()?;
     let message = format!(
         "{} drifts by {} from the start to the end of the window (Mann–Kendall, p {:.4}): its \
@@ -57,7 +58,7 @@ pub(super) fn drifting(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 pub(super) fn level_shift(e: &Evidence<'_>) -> Option<Caveat> {
-    let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == State::Shifted)?;
+    let steadiness = e.course.steadiness.as_ref().filter(|s| s.state == SteadyAnswer::Shifted)?;
     let shift = steadiness.shift.as_ref()?;
     let message = format!(
         "{} changes its level at {:.0} s: from {:.1} to {:.1} (Pettitt, p {:.4}), so one figure over \

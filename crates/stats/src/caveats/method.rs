@@ -6,7 +6,7 @@ use super::client::tolerance_ms;
 use super::{Evidence, advice};
 use crate::estimate::minimum_for_figure;
 use crate::steady::LEAST_ANSWERS;
-use crate::summary::steady::State;
+use crate::summary::steady::SteadyAnswer;
 
 /// METHOD 3.7: measured time in seconds.
 const LEAST_SECONDS: f64 = 60.0;
@@ -31,7 +31,10 @@ pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
     let is_unable = load.warmup == LoadExtent::Auto
         && (e.course.cut.is_none()
             || (!e.course.has_cut()
-                && e.course.steadiness.as_ref().is_some_and(|s| s.state == State::TooShort)));
+                && e.course
+                    .steadiness
+                    .as_ref()
+                    .is_some_and(|s| s.state == SteadyAnswer::TooShort)));
     (load.warmup.is_none() || is_unable).then(|| {
         let message = if is_unable {
             "no warm-up was cut: this load changes by design, or the run is too short to tell its \
@@ -132,8 +135,10 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
 /// tail of its own.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
     let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);
-    let state = e.course.steadiness.as_ref().map_or(State::NotApplicable, |found| found.state);
-    let is_moving = matches!(state, State::Drifting | State::Shifted | State::NeverSteady);
+    let state =
+        e.course.steadiness.as_ref().map_or(SteadyAnswer::NotApplicable, |found| found.state);
+    let is_moving =
+        matches!(state, SteadyAnswer::Drifting | SteadyAnswer::Shifted | SteadyAnswer::NeverSteady);
     // Neighboors may be alike in what is nothing but noise.
     let spread = e.key.ttft_p90_ms.zip(e.key.ttft_p50_ms);
     let is_wide = spread.is_some_and(|(p90, p50)| p90 > WIDE * p50);

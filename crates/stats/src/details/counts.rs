@@ -3,14 +3,14 @@
 
 /// How often each number was seen, in 2^`bits` bins for each doubling.
 #[derive(Debug, Clone)]
-pub(super) struct Counts {
+pub(super) struct NumberCounts {
     bits: u32,
     bins: Vec<u64>,
     n: u64,
     largest: u32,
 }
 
-impl Counts {
+impl NumberCounts {
     /// Numbers below 2^(`bits` + 1) are kept as they are, larger ones to one part in 2^`bits`.
     pub(super) fn new(bits: u32) -> Self {
         Self { bits, bins: Vec::new(), n: 0, largest: 0 }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn bins_follow_each_other_without_a_gap() {
-        let counts = Counts::new(3);
+        let counts = NumberCounts::new(3);
         let mut before = 0;
         for value in 0..5_000u32 {
             let bin = counts.bin(value);
@@ -110,7 +110,7 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_are_those_of_the_sorted_numbers(mut values in prop::collection::vec(0u32..3_000, 1..200)) {
-            let mut counts = Counts::new(12);
+            let mut counts = NumberCounts::new(12);
             for value in &values {
                 counts.add(*value);
             }

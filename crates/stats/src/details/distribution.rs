@@ -3,7 +3,7 @@
 use goodput_model::Plan;
 
 use super::Distribution;
-use super::counts::Counts;
+use super::counts::NumberCounts;
 use crate::sample::{Sample, nearest_rank};
 
 /// Shares of which a distribution has the values, in percent: every one, and the ends more finely.
@@ -42,7 +42,7 @@ pub(super) fn of_sample(mut sample: Sample, plan: &Plan) -> Distribution {
 }
 
 /// Of values in microseconds that were counted; drawn in milliseconds.
-pub(super) fn of_counts(counts: &Counts, plan: &Plan) -> Distribution {
+pub(super) fn of_counts(counts: &NumberCounts, plan: &Plan) -> Distribution {
     let n = counts.len();
     let percents = percents(plan);
     let found = counts.at_ranks(percents.iter().map(|percent| nearest_rank(n, *percent)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::PositionBand;
-use super::counts::Counts;
+use super::counts::NumberCounts;
 use crate::request::Gap;
 
 /// Bins of gaps are one part in 64 wide.
@@ -26,7 +26,7 @@ const FEWEST: u64 = 100;
 
 /// Gaps of each band of places.
 #[derive(Debug, Default)]
-pub(super) struct Positions(BTreeMap<u64, Counts>);
+pub(super) struct Positions(BTreeMap<u64, NumberCounts>);
 
 /// The first place of the band that holds this one.
 fn band(place: u64) -> u64 {
@@ -37,7 +37,7 @@ fn band(place: u64) -> u64 {
 
 impl Positions {
     pub(super) fn add(&mut self, gap: &Gap, us: u32) {
-        self.0.entry(band(gap.place)).or_insert_with(|| Counts::new(WIDTH)).add(us);
+        self.0.entry(band(gap.place)).or_insert_with(|| NumberCounts::new(WIDTH)).add(us);
     }
 
     /// Neighboors together, until there are few enough to draw, and each has enough gaps to say
@@ -45,9 +45,9 @@ impl Positions {
     pub(super) fn finish(self) -> Vec<PositionBand> {
         let Some(last) = self.0.keys().next_back().copied() else { return Vec::new() };
         let width = last.div_ceil(BANDS);
-        let fullest = self.0.values().map(Counts::len).max().unwrap_or(0);
+        let fullest = self.0.values().map(NumberCounts::len).max().unwrap_or(0);
         let enough = ENOUGH.min(fullest / 2);
-        let mut merged: Vec<(u64, u64, Counts)> = Vec::new();
+        let mut merged: Vec<(u64, u64, NumberCounts)> = Vec::new();
         for (from, counts) in self.0 {
             let to = end_of(from);
             match merged.last_mut() {
@@ -68,7 +68,7 @@ fn end_of(from: u64) -> u64 {
     from + (1 << doublings) - 1
 }
 
-fn drawn(from: u64, to: u64, counts: &Counts) -> PositionBand {
+fn drawn(from: u64, to: u64, counts: &NumberCounts) -> PositionBand {
     let n = counts.len();
     let rank = |percent: u64| (n * percent).div_ceil(100).max(1);
     let found = counts.at_ranks([50, 90, 99].into_iter().map(rank));

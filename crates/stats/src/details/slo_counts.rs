@@ -130,7 +130,7 @@ pub struct SloLoad {
 
 /// What keeps a pair of limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SloTally {
+pub struct LimitTally {
     /// Measured requests.
     pub requests: u64,
     /// Those that keep both limits.
@@ -143,7 +143,7 @@ pub struct SloTally {
     pub is_enough: bool,
 }
 
-impl SloTally {
+impl LimitTally {
     /// Share of the good ones.
     pub fn share(&self) -> f64 {
         self.good as f64 / self.requests.max(1) as f64
@@ -214,7 +214,7 @@ impl SloCounts {
     }
 
     /// What keeps the limits at the start.
-    pub fn kept(&self, load: &SloLoad) -> SloTally {
+    pub fn kept(&self, load: &SloLoad) -> LimitTally {
         let (mut good, mut tokens) = (0, 0);
         for cell in load.cells.chunks_exact(4) {
             let [ttft, tpot, n, sum] = [cell[0], cell[1], cell[2], cell[3]];
@@ -224,7 +224,7 @@ impl SloCounts {
         }
         // A percentage has digits that binary fractions miss.
         let wanted = self.start.percent * load.requests as f64 * (1.0 - 1e-12);
-        SloTally {
+        LimitTally {
             requests: load.requests,
             good,
             tokens,

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use goodput_model::Nanos;
 
 use super::StallView;
-use super::counts::Counts;
+use super::counts::NumberCounts;
 use crate::request::Gap;
 
 /// Nothing shorter is a stall, in microseconds.
@@ -20,16 +20,16 @@ const MOST: usize = 200;
 
 /// What may turn out to be stalls, once the median is known.
 #[derive(Debug)]
-pub(super) struct Stalls {
+pub(super) struct StallCandidates {
     /// The longest gaps in microseconds with when they began, the shortest of them on top.
     longest: BinaryHeap<Reverse<(u32, Nanos)>>,
     /// The longest gap of each request.
-    each: Counts,
+    each: NumberCounts,
 }
 
-impl Stalls {
+impl StallCandidates {
     pub(super) fn new() -> Self {
-        Self { longest: BinaryHeap::new(), each: Counts::new(super::GAP_BITS) }
+        Self { longest: BinaryHeap::new(), each: NumberCounts::new(super::GAP_BITS) }
     }
 
     pub(super) fn add(&mut self, gap: &Gap, us: u32) {
@@ -51,7 +51,7 @@ impl Stalls {
         self.each.add(longest_us);
     }
 
-    pub(super) fn finish(self, gaps: &Counts) -> StallView {
+    pub(super) fn finish(self, gaps: &NumberCounts) -> StallView {
         let middle = gaps.len().div_ceil(2);
         let median = gaps.at_ranks([middle].into_iter())[0].unwrap_or(0);
         let wanted = u32::try_from(median.saturating_mul(TIMES)).unwrap_or(u32::MAX);

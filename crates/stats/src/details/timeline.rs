@@ -86,18 +86,18 @@ fn bin(last: Nanos) -> Nanos {
 
 /// What GPUs said in a bin.
 #[derive(Debug, Default)]
-struct Looks {
-    busy: Mean,
-    watts: Mean,
+struct BinLooks {
+    busy: BinMean,
+    watts: BinMean,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Mean {
+struct BinMean {
     sum: f64,
     n: u32,
 }
 
-impl Mean {
+impl BinMean {
     fn add(&mut self, value: Option<f64>) {
         if let Some(value) = value.filter(|value| value.is_finite() && *value >= 0.0) {
             self.sum += value;
@@ -114,7 +114,7 @@ impl Mean {
 /// that ever tell it do.
 fn gpus(samples: &[Seen], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
     let looks = || samples.iter().flat_map(|sample| &sample.gpus);
-    let mut bins = BTreeMap::<u64, BTreeMap<u32, Looks>>::new();
+    let mut bins = BTreeMap::<u64, BTreeMap<u32, BinLooks>>::new();
     let mut metered = BTreeSet::<u32>::new();
     for GpuSample { at, gpu, busy, power_w, .. } in looks() {
         let one = bins.entry(at.0 / bin.0).or_default().entry(*gpu).or_default();
@@ -124,8 +124,8 @@ fn gpus(samples: &[Seen], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
             metered.insert(*gpu);
         }
     }
-    let drawn = |(place, gpus): (u64, BTreeMap<u32, Looks>)| {
-        let mut busy = Mean::default();
+    let drawn = |(place, gpus): (u64, BTreeMap<u32, BinLooks>)| {
+        let mut busy = BinMean::default();
         for looks in gpus.values() {
             busy.add(looks.busy.get());
         }

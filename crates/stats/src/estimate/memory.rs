@@ -38,7 +38,7 @@ const PERIODS: f64 = 100.0;
 
 /// What a part of the distribution asks of a run whose requests are alike.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct MemoryPart {
     /// The quantiles up to this one.
     up_to: f64,
     /// How much of the likeness it has.
@@ -52,10 +52,10 @@ struct Part {
 }
 
 /// Chosen on simulated queues (docs/design/012), which are not those of the published table.
-const PARTS: [Part; 3] = [
-    Part { up_to: 0.5, share: 0.6, short: 150.0, waits: 8.0, worth: 8.0 },
-    Part { up_to: 0.95, share: 1.0, short: 1_500.0, waits: 350.0, worth: 15.0 },
-    Part { up_to: 1.0, share: 1.0, short: 450.0, waits: 450.0, worth: 40.0 },
+const PARTS: [MemoryPart; 3] = [
+    MemoryPart { up_to: 0.5, share: 0.6, short: 150.0, waits: 8.0, worth: 8.0 },
+    MemoryPart { up_to: 0.95, share: 1.0, short: 1_500.0, waits: 350.0, worth: 15.0 },
+    MemoryPart { up_to: 1.0, share: 1.0, short: 450.0, waits: 450.0, worth: 40.0 },
 ];
 
 /// By how much more the sum of values varies than that of independent ones.
@@ -165,7 +165,7 @@ impl Memory {
     }
 
     /// The likeness at quantile `q`, counted from the good side, and what it asks for.
-    fn at(self, q: f64) -> (f64, Part) {
+    fn at(self, q: f64) -> (f64, MemoryPart) {
         let [middle, near, far] = PARTS;
         match q {
             q if q <= middle.up_to => (self.tenth, middle),

@@ -3,7 +3,7 @@
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 
 use super::WindowTokens;
-use super::looks::Looks;
+use super::looks::GpuLooks;
 use crate::summary::{Energy, PerToken};
 use crate::window::Window;
 
@@ -15,12 +15,12 @@ type Points = Vec<(f64, f64)>;
 
 /// A part of the run, in seconds.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct EnergySpan {
     start: f64,
     end: f64,
 }
 
-impl Span {
+impl EnergySpan {
     fn of(points: &Points) -> Option<Self> {
         let (first, last) = (points.first()?, points.last()?);
         Some(Self { start: first.0, end: last.0 })
@@ -36,7 +36,7 @@ impl Span {
 }
 
 /// How the energy of one GPU is known.
-enum Course {
+enum EnergyCourse {
     /// Joules since the first look.
     Counter(Points),
     /// Watts, and the longest time between two looks over which they say something.
@@ -46,9 +46,9 @@ enum Course {
 /// Two samples may lie this many usual intervals apart; a longer pause counts as unobserved.
 const MOST_GAPS: f64 = 5.0;
 
-impl Course {
+impl EnergyCourse {
     /// By its counter, else by its power; none where neither is known for half of the window.
-    fn of(looks: &Looks<'_>, window: Span) -> Option<Self> {
+    fn of(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
         let counter = Self::Counter(counted(looks));
         if counter.covers(window) {
             return Some(counter);
@@ -67,17 +67,17 @@ impl Course {
         }
     }
 
-    fn covers(&self, window: Span) -> bool {
+    fn covers(&self, window: EnergySpan) -> bool {
         let Known { seconds, .. } = self.known(window);
         seconds > 0.0 && 2.0 * seconds >= window.seconds()
     }
 
     /// What is known of a span.
-    fn known(&self, span: Span) -> Known {
+    fn known(&self, span: EnergySpan) -> Known {
         let mut known = Known::default();
         match self {
             Self::Counter(points) => {
-                let part = Span::of(points).map(|all| all.within(span));
+                let part = EnergySpan::of(points).map(|all| all.within(span));
                 if let Some(part) = part.filter(|part| part.seconds() > 0.0) {
                     known.joules = at(points, part.end) - at(points, part.start);
                     known.seconds = part.seconds();
@@ -85,7 +85,7 @@ impl Course {
             }
             Self::Power(points, longest) => {
                 for pair in points.windows(2).filter(|pair| pair[1].0 - pair[0].0 <= *longest) {
-                    let part = Span { start: pair[0].0, end: pair[1].0 }.within(span);
+                    let part = EnergySpan { start: pair[0].0, end: pair[1].0 }.within(span);
                     if part.seconds() > 0.0 {
                         let mean = f64::midpoint(line(pair, part.start), line(pair, part.end));
                         known.joules += mean * part.seconds();
@@ -111,7 +111,7 @@ fn watts(look: &GpuSample) -> Option<f64> {
 
 /// The counter from its first look on. A look at which it had not moved says nothing: pages of
 /// exporters are made anew only every this many seconds.
-fn counted(looks: &Looks<'_>) -> Points {
+fn counted(looks: &GpuLooks<'_>) -> Points {
     let told = looks.0.iter().filter(|look| look.energy_j.is_some_and(f64::is_finite));
     let mut points = Points::new();
     let mut before: Option<&GpuSample> = None;
@@ -161,7 +161,7 @@ fn line(pair: &[(f64, f64)], instant: f64) -> f64 {
 }
 
 /// What is known of all GPUs.
-pub(super) struct Found {
+pub(super) struct KnownEnergy {
     /// Joules of each, over its own part of the window.
     pub(super) each: Vec<Option<f64>>,
     /// Of all together; none where one of them tells nothing.
@@ -176,22 +176,23 @@ pub(super) struct All {
 }
 
 /// Energy over the window; `facts` are in the order of the GPUs.
-pub(super) fn over(gpus: &[Looks<'_>], facts: &[GpuFacts], window: Window) -> Found {
+pub(super) fn over(gpus: &[GpuLooks<'_>], facts: &[GpuFacts], window: Window) -> KnownEnergy {
     let seconds = |at: Nanos| at.as_secs();
-    let window = Span { start: seconds(window.start), end: seconds(window.end) };
-    let courses: Vec<Option<Course>> = gpus.iter().map(|gpu| Course::of(gpu, window)).collect();
+    let window = EnergySpan { start: seconds(window.start), end: seconds(window.end) };
+    let courses: Vec<Option<EnergyCourse>> =
+        gpus.iter().map(|gpu| EnergyCourse::of(gpu, window)).collect();
     let each = courses.iter().map(|course| Some(course.as_ref()?.known(window).joules)).collect();
     let places = (0..gpus.len()).filter(|place| !is_metered_elsewhere(*place, gpus, facts));
-    let known: Option<Vec<&Course>> =
+    let known: Option<Vec<&EnergyCourse>> =
         places.map(|place| courses.get(place).and_then(Option::as_ref)).collect();
-    Found { each, all: known.and_then(|known| All::of(&known, window)) }
+    KnownEnergy { each, all: known.and_then(|known| All::of(&known, window)) }
 }
 
 /// Whether another part of its board has the meter, and this one never told anything: exporters
 /// repeat the board's figures for each part, and they are kept for one.
-fn is_metered_elsewhere(place: usize, gpus: &[Looks<'_>], facts: &[GpuFacts]) -> bool {
+fn is_metered_elsewhere(place: usize, gpus: &[GpuLooks<'_>], facts: &[GpuFacts]) -> bool {
     let board = |place: usize| facts.get(place).map_or("", |facts| facts.board.as_str());
-    let tells = |gpu: &Looks<'_>| {
+    let tells = |gpu: &GpuLooks<'_>| {
         gpu.0.iter().any(|look| watts(look).is_some() || look.energy_j.is_some_and(f64::is_finite))
     };
     let own = board(place);
@@ -203,15 +204,15 @@ fn is_metered_elsewhere(place: usize, gpus: &[Looks<'_>], facts: &[GpuFacts]) ->
 
 impl All {
     /// Mean power of each over what is known of it; the time is that of the one least known.
-    fn of(courses: &[&Course], window: Span) -> Option<Self> {
-        let spans = courses.iter().filter_map(|course| Span::of(course.points()));
-        let span = spans.fold(window, Span::within);
+    fn of(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
+        let spans = courses.iter().filter_map(|course| EnergySpan::of(course.points()));
+        let span = spans.fold(window, EnergySpan::within);
         let known = courses.iter().map(|course| course.known(span));
         let seconds = known.clone().map(|known| known.seconds).reduce(f64::min)?;
         (seconds > 0.0 && 2.0 * seconds >= window.seconds()).then(|| Self {
             joules: known.map(|known| known.joules / known.seconds).sum::<f64>() * seconds,
             seconds,
-            by_counter: courses.iter().all(|course| matches!(course, Course::Counter(_))),
+            by_counter: courses.iter().all(|course| matches!(course, EnergyCourse::Counter(_))),
         })
     }
 

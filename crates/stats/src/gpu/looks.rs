@@ -8,9 +8,9 @@ use crate::sample::Sample as Values;
 use crate::summary::GpuDevice;
 use crate::window::Window;
 
-/// Looks at one GPU, in order of time, one for each instant.
+/// GpuLooks at one GPU, in order of time, one for each instant.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Looks<'a>(pub(super) Vec<&'a GpuSample>);
+pub(super) struct GpuLooks<'a>(pub(super) Vec<&'a GpuSample>);
 
 /// A level's name, and where a look has it.
 type Level = (&'static str, fn(&GpuSample) -> Option<f64>);
@@ -28,14 +28,14 @@ const LEVELS: [Level; 9] = [
 ];
 
 /// By the GPU's place.
-pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, Looks<'_>> {
-    let mut gpus = BTreeMap::<u32, Looks<'_>>::new();
+pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, GpuLooks<'_>> {
+    let mut gpus = BTreeMap::<u32, GpuLooks<'_>>::new();
     for look in samples.iter().flat_map(|sample| &sample.gpus) {
         gpus.entry(look.gpu).or_default().0.push(look);
     }
     for looks in gpus.values_mut() {
         looks.0.sort_by_key(|look| look.at);
-        // Looks before the first request all say zero: the last of them is the closest to it.
+        // GpuLooks before the first request all say zero: the last of them is the closest to it.
         looks.0.reverse();
         looks.0.dedup_by_key(|look| look.at);
         looks.0.reverse();
@@ -43,7 +43,7 @@ pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, Looks<'_>> {
     gpus
 }
 
-impl Looks<'_> {
+impl GpuLooks<'_> {
     /// Levels and throttling inside the window.
     pub(super) fn device(&self, window: Window) -> GpuDevice {
         let inside: Vec<&GpuSample> =

@@ -7,10 +7,10 @@ use goodput_model::{GpuFacts, GpuSample, HealthSample, SystemFacts};
 use super::{WindowTokens, summary};
 use crate::summary::{Energy, GpuSummary, PerToken};
 use crate::tests::ms;
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 fn window(start_s: f64, end_s: f64) -> Window {
-    Window { start: ms(start_s * 1e3), end: ms(end_s * 1e3), kind: Kind::Time }
+    Window { start: ms(start_s * 1e3), end: ms(end_s * 1e3), kind: WindowKind::Time }
 }
 
 fn look(gpu: u32, at_s: f64) -> GpuSample {

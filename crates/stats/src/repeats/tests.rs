@@ -92,12 +92,12 @@ fn false_alarms(runs: usize, tests: usize, draws: u32) -> f64 {
     let (mut alarms, limit) = (0, limit(runs, tests));
     for _ in 0..draws {
         let is_alarm = (0..tests).any(|_| {
-            let figures: Vec<Found> = (0..runs)
+            let figures: Vec<FigurePath> = (0..runs)
                 .map(|_| {
                     let value = 100.0 + stream.normal();
                     let degrees = OWN_DEGREES as f64;
                     let error = stream.gamma(degrees / 2.0).sqrt();
-                    Found { value, ends: Some((value - t * error, value + t * error)) }
+                    FigurePath { value, ends: Some((value - t * error, value + t * error)) }
                 })
                 .collect();
             headline(&figures, limit).differs

@@ -2,7 +2,7 @@
 
 /// The values of one slice of time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Part {
+pub(super) struct SlicePart {
     pub(super) values: Vec<f64>,
     /// Where each value stands for all that equal it: how many there are up to it. Empty where each
     /// stands for itself.
@@ -12,7 +12,7 @@ pub(super) struct Part {
     pub(super) failed: Vec<f64>,
 }
 
-impl Part {
+impl SlicePart {
     /// Failures that took longer than this.
     pub(super) fn failed_beyond(&self, value: f64) -> u64 {
         let up_to = self.failed.partition_point(|failed| failed.total_cmp(&value).is_le());
@@ -68,7 +68,7 @@ impl Part {
 }
 
 /// The place behind the values of a sorted part that are at most this one.
-pub(super) fn up_to(part: &Part, at: f64) -> usize {
+pub(super) fn up_to(part: &SlicePart, at: f64) -> usize {
     part.values.partition_point(|other| other.total_cmp(&at).is_le())
 }
 
@@ -83,6 +83,6 @@ pub(super) fn of_key(key: u64) -> f64 {
 }
 
 /// How many of these sorted values are at most the value of this key.
-pub(super) fn reached_by(part: &Part, limit: u64) -> u64 {
+pub(super) fn reached_by(part: &SlicePart, limit: u64) -> u64 {
     part.before(part.values.partition_point(|value| key(*value) <= limit))
 }

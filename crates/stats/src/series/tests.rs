@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::flow::arrived_tokens;
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -131,10 +131,10 @@ proptest! {
         let (from, to) = (ms(from * 100), ms((from + stretch) * 100));
         let series = tally(&records).over(from, to);
         let end = from + times(series.bin, series.len() as u64);
-        let window = Window { start: from, end, kind: Kind::Time };
+        let window = Window { start: from, end, kind: WindowKind::Time };
         for (index, average) in series.in_flight.iter().enumerate() {
             let begin = from + times(series.bin, index as u64);
-            let bin = Window { start: begin, end: begin + series.bin, kind: Kind::Time };
+            let bin = Window { start: begin, end: begin + series.bin, kind: WindowKind::Time };
             let spent: u64 = records.iter()
                 .map(|record| bin.overlap(record.scheduled, record.end()).0).sum();
             prop_assert!((average - spent as f64 / series.bin.0 as f64).abs() < 1e-9);
@@ -145,7 +145,7 @@ proptest! {
         }).sum();
         // At the end of a span that is not a multiple of 100 ms, a grain is divided.
         let at_edge: f64 = records.iter().map(|record| {
-            let edge = Window { start: Nanos(end.0 / GRAIN.0 * GRAIN.0), end: Nanos(end.0 / GRAIN.0 * GRAIN.0) + GRAIN, kind: Kind::Time };
+            let edge = Window { start: Nanos(end.0 / GRAIN.0 * GRAIN.0), end: Nanos(end.0 / GRAIN.0 * GRAIN.0) + GRAIN, kind: WindowKind::Time };
             arrived_tokens(record, None, edge)
         }).sum();
         prop_assert!((all - expected).abs() <= at_edge + 1e-9, "{all} {expected} {at_edge}");

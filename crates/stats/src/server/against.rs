@@ -2,12 +2,12 @@
 
 use goodput_model::{Nanos, RequestRecord, Signal};
 
-use super::looks::{Between, Looks};
+use super::looks::{Between, ServerLooks};
 use super::totals::{counters, histograms};
 use crate::cuts::Cuts;
 use crate::flow::{arrived_tokens, input_tokens};
 use crate::summary::{AgainstClient, Reconciled};
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 /// The client's side, filled by all requests of a run.
 #[derive(Debug, Default)]
@@ -20,23 +20,23 @@ pub(super) struct ClientSide {
     covered: (Nanos, Nanos),
     first_sent: Option<Nanos>,
     last_end: Nanos,
-    all: Counts,
-    between: Counts,
+    all: LevelCounts,
+    between: LevelCounts,
     window_output: f64,
-    ttft: Mean,
-    e2e: Mean,
+    ttft: LevelMean,
+    e2e: LevelMean,
     /// What cut answers may have had beyond what arrived; none where unknown.
     unseen: Unseen,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LevelCounts {
     output: f64,
     prompt: f64,
 }
 
 #[derive(Debug, Default)]
-struct Mean {
+struct LevelMean {
     sum: f64,
     n: u64,
 }
@@ -48,7 +48,7 @@ struct Unseen {
 }
 
 impl ClientSide {
-    pub(super) fn new(looks: &Looks<'_>, window: Window) -> Self {
+    pub(super) fn new(looks: &ServerLooks<'_>, window: Window) -> Self {
         let in_run: Vec<_> = looks.between(|_| true).into_iter().flatten().collect();
         let from = in_run.iter().map(|one| one.from).max().unwrap_or_default();
         let to = in_run.iter().map(|one| one.to).min().unwrap_or_default();
@@ -91,7 +91,7 @@ impl ClientSide {
     }
 
     /// None where no endpoint was looked at twice.
-    pub(super) fn against(&self, looks: &Looks<'_>, window: Window) -> Option<AgainstClient> {
+    pub(super) fn against(&self, looks: &ServerLooks<'_>, window: Window) -> Option<AgainstClient> {
         self.in_run?;
         let covers_run = (self.covered.0 == Nanos::ZERO
             || self.first_sent.is_none_or(|sent| self.covered.0 <= sent))
@@ -116,7 +116,12 @@ impl ClientSide {
         Some(against)
     }
 
-    fn against_in_window(&self, against: &mut AgainstClient, looks: &Looks<'_>, window: Window) {
+    fn against_in_window(
+        &self,
+        against: &mut AgainstClient,
+        looks: &ServerLooks<'_>,
+        window: Window,
+    ) {
         let Some(span) = self.in_window else { return };
         let between = looks.between(|at| window.contains(at));
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
@@ -124,7 +129,7 @@ impl ClientSide {
         against.output_tokens_per_s = generated
             .map(|server| Reconciled::of(self.window_output / span.seconds(), server.per_s));
         let histograms = histograms(&between);
-        let means = |client: &Mean, signal: Signal| {
+        let means = |client: &LevelMean, signal: Signal| {
             let server = histograms.get(signal.name())?;
             Some(Reconciled::of(client.get()?, server.mean))
         };
@@ -145,7 +150,7 @@ fn span(between: &[Option<Between<'_>>]) -> Option<Window> {
     (!all.is_empty()).then(|| Window {
         start: mean(|one| one.from),
         end: mean(|one| one.to),
-        kind: Kind::Count,
+        kind: WindowKind::Count,
     })
 }
 
@@ -158,7 +163,7 @@ fn received(record: &RequestRecord) -> f64 {
     }
 }
 
-impl Mean {
+impl LevelMean {
     fn add(&mut self, value: Option<f64>) {
         if let Some(value) = value {
             self.sum += value;

@@ -1,4 +1,4 @@
-//! Looks at the server's pages, endpoint by endpoint, and what grew between two of them.
+//! ServerLooks at the server's pages, endpoint by endpoint, and what grew between two of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ const LARGEST: f64 = 1e18;
 
 /// All questions of a run.
 #[derive(Debug, Default)]
-pub(super) struct Looks<'a> {
+pub(super) struct ServerLooks<'a> {
     /// In order of time.
     by_endpoint: BTreeMap<u32, Vec<&'a Scrape>>,
     /// Endpoints at which several servers answered in turn: their totals belong to no single server.
@@ -28,7 +28,7 @@ pub(super) struct Between<'a> {
     after: Said<'a>,
 }
 
-impl<'a> Looks<'a> {
+impl<'a> ServerLooks<'a> {
     pub(super) fn of(samples: &'a [HealthSample]) -> Self {
         let mut looks = Self::default();
         for scrape in samples.iter().flat_map(|sample| &sample.scrapes) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::{HealthSample, Nanos, Signal};
 
-use super::looks::Looks;
-use super::points::Point;
+use super::looks::ServerLooks;
+use super::points::CombinedPoint;
 use crate::summary::{Mark, TimelinePoint};
 
 /// A KV cache as full as this leaves no room for the next request.
@@ -19,12 +19,12 @@ const GONE: usize = 3;
 type Step = (Nanos, Nanos, Option<f64>);
 
 /// In order of their beginnings.
-pub(super) fn marks(looks: &Looks<'_>, points: &[Point]) -> Vec<Mark> {
-    let level = |of: fn(&Point) -> Option<f64>| {
+pub(super) fn marks(looks: &ServerLooks<'_>, points: &[CombinedPoint]) -> Vec<Mark> {
+    let level = |of: fn(&CombinedPoint) -> Option<f64>| {
         points.iter().map(move |point| (point.at, point.at, of(point)))
     };
-    let full = |point: &Point| point.fullest.filter(|usage| *usage >= KV_FULL);
-    let waiting = |point: &Point| {
+    let full = |point: &CombinedPoint| point.fullest.filter(|usage| *usage >= KV_FULL);
+    let waiting = |point: &CombinedPoint| {
         point.levels.get(&Signal::Waiting).copied().filter(|waiting| *waiting > 0.0)
     };
     let mut marks = joined("kv_pressure", level(full), 0, f64::max);
@@ -50,10 +50,10 @@ pub(super) fn marks(looks: &Looks<'_>, points: &[Point]) -> Vec<Mark> {
 }
 
 /// The growth of a total from each point to the next.
-fn growth(points: &[Point], signal: Signal) -> impl Iterator<Item = Step> {
+fn growth(points: &[CombinedPoint], signal: Signal) -> impl Iterator<Item = Step> {
     points.windows(2).filter_map(move |pair| {
         let [before, after] = pair else { return None };
-        let total = |point: &Point| point.totals.get(&signal).copied().unwrap_or(0.0);
+        let total = |point: &CombinedPoint| point.totals.get(&signal).copied().unwrap_or(0.0);
         let grown = total(after) - total(before);
         Some((before.at, after.at, (grown > 0.0).then_some(grown)))
     })
@@ -104,10 +104,10 @@ fn thinned(marks: Vec<Mark>, with: impl Fn(f64, f64) -> f64) -> Vec<Mark> {
 }
 
 /// Levels over the whole run: means, and the longest queue.
-pub(super) fn timeline(points: &[Point], samples: &[HealthSample]) -> Vec<TimelinePoint> {
+pub(super) fn timeline(points: &[CombinedPoint], samples: &[HealthSample]) -> Vec<TimelinePoint> {
     let powers = powers(samples);
     let mut timeline = Vec::new();
-    let mut before: Option<&Point> = None;
+    let mut before: Option<&CombinedPoint> = None;
     for bin in points.chunks(points.len().div_ceil(MOST).max(1)) {
         let (Some(first), Some(last)) = (bin.first(), bin.last()) else { continue };
         let levels =
@@ -130,8 +130,8 @@ pub(super) fn timeline(points: &[Point], samples: &[HealthSample]) -> Vec<Timeli
     timeline
 }
 
-fn generated(before: &Point, after: &Point) -> Option<f64> {
-    let total = |point: &Point| point.totals.get(&Signal::GenerationTokens).copied();
+fn generated(before: &CombinedPoint, after: &CombinedPoint) -> Option<f64> {
+    let total = |point: &CombinedPoint| point.totals.get(&Signal::GenerationTokens).copied();
     let seconds = (after.at - before.at).as_secs();
     let grown = (total(after)? - total(before).unwrap_or(0.0)).max(0.0);
     (seconds > 0.0).then(|| grown / seconds)

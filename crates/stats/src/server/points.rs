@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::{Nanos, ServerReading, Signal, SignalKind};
 
-use super::looks::{Looks, number};
+use super::looks::{ServerLooks, number};
 use crate::sample::Sample;
 use crate::summary::LevelSummary;
 
@@ -13,7 +13,7 @@ const CARRIED: u64 = 3;
 
 /// What all endpoints say together.
 #[derive(Debug, Default)]
-pub(super) struct Point {
+pub(super) struct CombinedPoint {
     pub(super) at: Nanos,
     /// Gauges; one that an endpoint should tell, and did not of late, is absent.
     pub(super) levels: BTreeMap<Signal, f64>,
@@ -29,7 +29,7 @@ fn adds_up(signal: Signal) -> bool {
 }
 
 /// The rounds of looks: each endpoint is in each of them once at most.
-pub(super) fn points(looks: &Looks<'_>, interval: Nanos) -> Vec<Point> {
+pub(super) fn points(looks: &ServerLooks<'_>, interval: Nanos) -> Vec<CombinedPoint> {
     let said = looks.said();
     let mut tellers: BTreeMap<Signal, BTreeSet<u32>> = BTreeMap::new();
     for (_, endpoint, reading) in &said {
@@ -37,7 +37,7 @@ pub(super) fn points(looks: &Looks<'_>, interval: Nanos) -> Vec<Point> {
             tellers.entry(*signal).or_default().insert(*endpoint);
         }
     }
-    let mut state = State { tellers, last: BTreeMap::new(), totals: BTreeMap::new(), interval };
+    let mut state = LastSaid { tellers, last: BTreeMap::new(), totals: BTreeMap::new(), interval };
     let mut points = Vec::new();
     let mut round: Vec<(Nanos, u32)> = Vec::new();
     for (at, endpoint, reading) in said {
@@ -52,14 +52,14 @@ pub(super) fn points(looks: &Looks<'_>, interval: Nanos) -> Vec<Point> {
         state.take(at, endpoint, reading, looks.is_mixed(endpoint));
     }
     points.extend(round.last().map(|(at, _)| state.point(*at)));
-    // Looks before the first request, all at zero, are as good as one.
+    // ServerLooks before the first request, all at zero, are as good as one.
     let early = points.iter().take_while(|point| point.at == Nanos::ZERO).count();
     points.drain(..early.saturating_sub(1));
     points
 }
 
 /// What was last said.
-struct State<'a> {
+struct LastSaid<'a> {
     /// Who tells of a figure at all.
     tellers: BTreeMap<Signal, BTreeSet<u32>>,
     last: BTreeMap<u32, (Nanos, &'a ServerReading)>,
@@ -67,7 +67,7 @@ struct State<'a> {
     interval: Nanos,
 }
 
-impl<'a> State<'a> {
+impl<'a> LastSaid<'a> {
     fn take(&mut self, at: Nanos, endpoint: u32, reading: &'a ServerReading, is_mixed: bool) {
         self.last.insert(endpoint, (at, reading));
         if is_mixed {
@@ -80,13 +80,13 @@ impl<'a> State<'a> {
         }
     }
 
-    fn point(&self, at: Nanos) -> Point {
+    fn point(&self, at: Nanos) -> CombinedPoint {
         let gauges = self.tellers.keys().filter(|signal| signal.kind() == SignalKind::Gauge);
         let levels =
             gauges.filter_map(|signal| Some((*signal, self.level(*signal, at)?))).collect();
         let fullest = self.fullest(at);
         let totals = self.totals.iter().map(|(signal, each)| (*signal, each.values().sum()));
-        Point { at, levels, fullest, totals: totals.collect() }
+        CombinedPoint { at, levels, fullest, totals: totals.collect() }
     }
 
     /// What each endpoint that tells of it said of late.
@@ -118,7 +118,7 @@ impl<'a> State<'a> {
 
 /// Levels over some points, by name.
 pub(super) fn levels<'a>(
-    points: impl Iterator<Item = &'a Point>,
+    points: impl Iterator<Item = &'a CombinedPoint>,
 ) -> BTreeMap<String, LevelSummary> {
     let mut samples: BTreeMap<Signal, Sample> = BTreeMap::new();
     for (signal, level) in points.flat_map(|point| &point.levels) {

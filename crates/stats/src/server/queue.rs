@@ -2,7 +2,7 @@
 
 use goodput_model::{Nanos, Phase, RequestRecord, Signal};
 
-use super::points::Point;
+use super::points::CombinedPoint;
 use crate::request::Seen;
 use crate::sample::Sample;
 use crate::summary::{HistogramSummary, QueueBand, QueueSummary, TtftByQueue};
@@ -15,15 +15,16 @@ const FRESH: u64 = 2;
 const LEAST_FOR_P99: u64 = 100;
 
 /// The queue over some points; none where the number of waiting requests is unknown. In a closed loop with its users.
-pub(super) fn queue(points: &[&Point], users: Option<u32>) -> Option<QueueSummary> {
-    let level = |point: &Point, signal| point.levels.get(&signal).copied();
+pub(super) fn queue(points: &[&CombinedPoint], users: Option<u32>) -> Option<QueueSummary> {
+    let level = |point: &CombinedPoint, signal| point.levels.get(&signal).copied();
     let waits = points.iter().filter_map(|point| Some((point.at, level(point, Signal::Waiting)?)));
     let waits: Vec<(Nanos, f64)> = waits.collect();
     // The first of those where as many waited.
     let (at, waiting_max) = waits.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).copied()?;
     let waiting = waits.iter().filter(|(_, waiting)| *waiting > 0.0).count();
-    let both =
-        |point: &&Point| Some((level(point, Signal::Running)?, level(point, Signal::Waiting)?));
+    let both = |point: &&CombinedPoint| {
+        Some((level(point, Signal::Running)?, level(point, Signal::Waiting)?))
+    };
     let both: Vec<(f64, f64)> = points.iter().filter_map(both).collect();
     let crowded = || both.iter().filter(|(_, waiting)| *waiting > 0.0).map(|(running, _)| *running);
     let batch_limit = batch_limit(&both, users);
@@ -96,7 +97,11 @@ impl Arrivals {
     }
 
     /// By the server's word where it saw the queue change, else by requests without a first token.
-    pub(super) fn by_queue(mut self, points: &[Point], interval: Nanos) -> Option<TtftByQueue> {
+    pub(super) fn by_queue(
+        mut self,
+        points: &[CombinedPoint],
+        interval: Nanos,
+    ) -> Option<TtftByQueue> {
         let told = self.told(points, interval);
         let first = told.first().map(|(depth, _)| *depth);
         if told.iter().any(|(depth, _)| Some(*depth) != first) {
@@ -106,8 +111,9 @@ impl Arrivals {
     }
 
     /// Depth and TTFT by the last look before each request.
-    fn told(&self, points: &[Point], interval: Nanos) -> Vec<(u64, f64)> {
-        let waiting = |point: &Point| Some((point.at, *point.levels.get(&Signal::Waiting)?));
+    fn told(&self, points: &[CombinedPoint], interval: Nanos) -> Vec<(u64, f64)> {
+        let waiting =
+            |point: &CombinedPoint| Some((point.at, *point.levels.get(&Signal::Waiting)?));
         let looks: Vec<(Nanos, f64)> = points.iter().filter_map(waiting).collect();
         let fresh = Nanos(interval.0.saturating_mul(FRESH));
         let depth = |sent: Nanos| {

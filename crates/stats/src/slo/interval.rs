@@ -10,7 +10,7 @@ const FAR: f64 = 0.25;
 /// A figure and the interval around it. What lies beyond the time limit is infinite; an end that
 /// cannot be trusted is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Estimate {
+pub(super) struct IntervalEstimate {
     pub(super) value: Option<f64>,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
@@ -19,7 +19,7 @@ pub(super) struct Estimate {
 
 /// Requests of one slice of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Slice {
+struct TimeSlice {
     kept: u64,
     missed: u64,
     /// Those among the missed that failed by themselves, whatever the client was doing.
@@ -29,7 +29,7 @@ struct Slice {
 /// Requests that keep a promise, by time, and how near they came to its limit.
 #[derive(Debug)]
 pub(super) struct ShareTally {
-    slices: Vec<Slice>,
+    slices: Vec<TimeSlice>,
     /// Requests that a stall of the client spoilt.
     spoilt: u64,
     /// The nearest that one came to the limit, in proportion to it.
@@ -38,7 +38,7 @@ pub(super) struct ShareTally {
 
 impl Default for ShareTally {
     fn default() -> Self {
-        let slices = vec![Slice::default(); usize::from(SLICES)];
+        let slices = vec![TimeSlice::default(); usize::from(SLICES)];
         Self { slices, spoilt: 0, nearest: 0.0 }
     }
 }
@@ -64,7 +64,7 @@ impl ShareTally {
     /// Failures to leave out, so that they leave as often as answers do that a stall spoilt: left in
     /// alone they would weigh more.
     pub(super) fn left_out(&self) -> u64 {
-        let sum = |of: fn(&Slice) -> u64| self.slices.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&TimeSlice) -> u64| self.slices.iter().map(of).sum::<u64>();
         let failed = sum(|slice| slice.failed);
         let answered = sum(|slice| slice.kept + slice.missed) - failed + self.spoilt;
         if self.spoilt == 0 || answered == 0 {
@@ -77,7 +77,7 @@ impl ShareTally {
     fn counted(&self) -> Vec<(u64, u64)> {
         let failed: u64 = self.slices.iter().map(|slice| slice.failed).sum();
         let (out, mut seen, mut gone) = (self.left_out(), 0u64, 0u64);
-        let even = |slice: &Slice| {
+        let even = |slice: &TimeSlice| {
             seen += slice.failed;
             // As many as are due by now, rounded down, so that the last one ends with all.
             let due = (out * seen).checked_div(failed).unwrap_or(0);
@@ -99,7 +99,7 @@ impl ShareTally {
 
     /// The share that is kept and its interval, of requests that remember so much of each other, for
     /// a decision about this share of them.
-    pub(super) fn estimate(&self, memory: Memory, needed: Option<f64>) -> Estimate {
+    pub(super) fn estimate(&self, memory: Memory, needed: Option<f64>) -> IntervalEstimate {
         let is_far = self.nearest <= FAR && self.slices.iter().all(|slice| slice.missed == 0);
         share_interval(&self.counted(), memory, needed, is_far)
     }
@@ -114,14 +114,14 @@ pub(super) fn share_interval(
     memory: Memory,
     needed: Option<f64>,
     is_far: bool,
-) -> Estimate {
+) -> IntervalEstimate {
     let add = |sum: (u64, u64), one: &(u64, u64)| (sum.0 + one.0, sum.1 + one.1);
     let (good, total) = slices.iter().fold((0, 0), add);
     if total == 0 {
-        return Estimate::default();
+        return IntervalEstimate::default();
     }
     let p = good as f64 / total as f64;
-    let estimate = Estimate { value: Some(p), ..Estimate::default() };
+    let estimate = IntervalEstimate { value: Some(p), ..IntervalEstimate::default() };
     let batches = slices.chunks(slices.len().div_ceil(usize::from(BATCHES)));
     let batches: Vec<(u64, u64)> = batches.map(|batch| batch.iter().fold((0, 0), add)).collect();
     let Some(seen) = Effective::of(batches.iter().map(|(good, total)| (*total, *good))) else {
@@ -134,7 +134,7 @@ pub(super) fn share_interval(
     let low =
         if memory.trusts(q, effective.n) { Some(low) } else { is_far.then(|| wilson(p, seen).0) };
     // As the misses have it: what more a queue's memory costs is in the ends.
-    Estimate { low, high: Some(high), n_eff: Some(seen.n), ..estimate }
+    IntervalEstimate { low, high: Some(high), n_eff: Some(seen.n), ..estimate }
 }
 
 /// How much more this share varies than that of independent requests, by its own misses.
@@ -158,7 +158,7 @@ fn wilson(p: f64, effective: Effective) -> (f64, f64) {
     (((center - half) / scale).clamp(0.0, p), ((center + half) / scale).clamp(p, 1.0))
 }
 
-impl Estimate {
+impl IntervalEstimate {
     /// A mean and its interval.
     pub(super) fn of_mean(metric: &Metric) -> Self {
         Self { value: metric.mean, low: metric.mean_low, high: metric.mean_high, n_eff: None }

@@ -34,7 +34,7 @@ pub(super) enum JudgedBy {
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Ending {
+pub(super) enum RequestEnding {
     Whole,
     Failed,
     TimedOut,
@@ -49,7 +49,7 @@ pub(super) enum Ending {
 pub(crate) struct Judged<'a> {
     pub(super) latencies: Latencies<'a>,
     pub(super) prompt_tokens: u32,
-    pub(super) ending: Ending,
+    pub(super) ending: RequestEnding,
     /// A stall of the client spoilt what it rests on.
     pub(super) is_spoilt: bool,
     /// How its tokens came, where that is asked and there are any.
@@ -109,7 +109,7 @@ impl Judge {
         if judged.is_spoilt {
             return None;
         }
-        if matches!(judged.ending, Ending::GivenUp(_)) {
+        if matches!(judged.ending, RequestEnding::GivenUp(_)) {
             let known = || self.terms.iter().map(|term| judged.kept(term));
             return if known().any(|kept| kept == Some(false)) {
                 Some(false)
@@ -117,14 +117,17 @@ impl Judge {
                 (!self.terms.is_empty() && known().all(|kept| kept == Some(true))).then_some(true)
             };
         }
-        Some(judged.ending == Ending::Whole && self.terms.iter().all(|term| judged.is_kept(term)))
+        Some(
+            judged.ending == RequestEnding::Whole
+                && self.terms.iter().all(|term| judged.is_kept(term)),
+        )
     }
 
     /// Without how its tokens came.
     fn glance<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
-        let ending = match Ending::of(record) {
-            Ending::TimedOut if self.gave_up && is_cut_off(record) => {
-                Ending::GivenUp((record.end() - record.scheduled).as_ms())
+        let ending = match RequestEnding::of(record) {
+            RequestEnding::TimedOut if self.gave_up && is_cut_off(record) => {
+                RequestEnding::GivenUp((record.end() - record.scheduled).as_ms())
             }
             ending => ending,
         };
@@ -143,10 +146,10 @@ impl Judge {
         let mut judged = self.glance(record, cuts);
         let ending = judged.ending;
         if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoilt) {
-            if matches!(ending, Ending::GivenUp(_)) {
+            if matches!(ending, RequestEnding::GivenUp(_)) {
                 return judged;
             }
-            if matches!(ending, Ending::Whole | Ending::Truncated) {
+            if matches!(ending, RequestEnding::Whole | RequestEnding::Truncated) {
                 let pacing = Pacing::of(record, self.first(&judged));
                 judged.index = pacing.index(each);
                 judged.pacing = Some(pacing);
@@ -169,10 +172,10 @@ impl Judge {
 /// Whether a request completed and came whole, whatever the limits. None where that says nothing: a stall
 /// of the client spoilt it, or the run gave it up.
 pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
-    let ending = Ending::of(record);
-    let is_given_up = gave_up && ending == Ending::TimedOut && is_cut_off(record);
+    let ending = RequestEnding::of(record);
+    let is_given_up = gave_up && ending == RequestEnding::TimedOut && is_cut_off(record);
     let is_unknown = is_given_up || (ending.rests_on_time() && cuts.touches(record));
-    (!is_unknown).then_some(ending == Ending::Whole)
+    (!is_unknown).then_some(ending == RequestEnding::Whole)
 }
 
 impl Judged<'_> {
@@ -186,7 +189,7 @@ impl Judged<'_> {
 
     /// Whether it is inside the limit; none where it was given up before that was known.
     pub(super) fn kept(&self, term: &SloTerm) -> Option<bool> {
-        let Ending::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
+        let RequestEnding::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
         let is_wait = matches!(
             term.metric,
             SloMetric::Request(MetricName::Ttft | MetricName::Ttfa | MetricName::E2e)
@@ -210,7 +213,7 @@ impl Judged<'_> {
                     value / limit
                 }
             }
-            Seen::Nothing if self.ending == Ending::Whole => 0.0,
+            Seen::Nothing if self.ending == RequestEnding::Whole => 0.0,
             _ => 1.0,
         }
     }
@@ -218,7 +221,7 @@ impl Judged<'_> {
     /// Whether it is inside the limit. Where the term says nothing about a completed request,
     /// it is.
     pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
-        self.ending == Ending::Whole
+        self.ending == RequestEnding::Whole
             && match self.value(term.metric) {
                 Seen::Value(value) => term.holds(value, self.prompt_tokens),
                 Seen::Beyond | Seen::FailedAfter(_) => false,
@@ -227,7 +230,7 @@ impl Judged<'_> {
     }
 }
 
-impl Ending {
+impl RequestEnding {
     fn of(record: &RequestRecord) -> Self {
         let exchange = &record.exchange;
         match exchange.failure.as_ref().map(|failure| failure.class) {

@@ -2,8 +2,8 @@
 
 use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
-use super::interval::{Estimate, ShareTally};
-use super::judge::{Ending, Judged};
+use super::interval::{IntervalEstimate, ShareTally};
+use super::judge::{Judged, RequestEnding};
 use super::{RunFigures, against_target, is_in_table};
 use crate::request::Seen;
 use crate::sample::{Sample, Wanted};
@@ -45,7 +45,7 @@ impl TermTally {
             return;
         }
         self.inside.came_near(judged.nearness(&self.term));
-        if judged.ending == Ending::Whole {
+        if judged.ending == RequestEnding::Whole {
             self.whole += 1;
             self.vacuous += u64::from(judged.value(self.term.metric) == Seen::Nothing);
         }
@@ -70,7 +70,11 @@ impl TermTally {
     }
 
     /// `answered` is the share of requests that did not fail.
-    pub(super) fn finish(mut self, run: &RunFigures<'_>, answered: Estimate) -> SloTermSummary {
+    pub(super) fn finish(
+        mut self,
+        run: &RunFigures<'_>,
+        answered: IntervalEstimate,
+    ) -> SloTermSummary {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let has_share = !metric.is_of_run() && statistic != SloStatistic::Mean;
         let needed = match statistic {
@@ -80,18 +84,18 @@ impl TermTally {
         let share = if has_share {
             self.inside.estimate(run.memory(metric), needed)
         } else {
-            Estimate::default()
+            IntervalEstimate::default()
         };
         let (kind, figure) = match statistic {
             _ if metric.is_of_run() => ("run", of_run(metric, run, answered)),
-            SloStatistic::Plain => ("request", Estimate::default()),
+            SloStatistic::Plain => ("request", IntervalEstimate::default()),
             SloStatistic::Mean if is_in_table(metric, limit) => {
                 let found = run.metrics.get(metric.name());
-                ("mean", found.map_or_else(Estimate::default, Estimate::of_mean))
+                ("mean", found.map_or_else(IntervalEstimate::default, IntervalEstimate::of_mean))
             }
             SloStatistic::Mean => {
                 let values = std::mem::take(&mut self.values);
-                ("mean", Estimate::of_mean(&values.metric("", Wanted::of(&[]))))
+                ("mean", IntervalEstimate::of_mean(&values.metric("", Wanted::of(&[]))))
             }
             SloStatistic::Percentile(percent) if is_in_table(metric, limit) => {
                 ("percentile", from_table(metric, percent, run))
@@ -127,7 +131,7 @@ impl TermTally {
 
     /// Whether the figure as measured keeps the limit. A percentile is judged by the share of requests
     /// inside it, failures among those outside.
-    fn kept(&self, kind: &str, figure: Estimate, share: Estimate) -> Option<bool> {
+    fn kept(&self, kind: &str, figure: IntervalEstimate, share: IntervalEstimate) -> Option<bool> {
         let SloTerm { relation, limit, statistic, .. } = self.term;
         match (kind, statistic) {
             ("request", _) => None,
@@ -147,7 +151,7 @@ impl TermTally {
     }
 
     /// A statistic is kept or broken when its whole interval lies on one side.
-    fn state(&self, kind: &str, figure: Estimate) -> SloState {
+    fn state(&self, kind: &str, figure: IntervalEstimate) -> SloState {
         let SloTerm { relation, limit, .. } = self.term;
         let (best, worst) = match kind {
             // It would be kept by every answer, and say nothing about any.
@@ -168,9 +172,9 @@ impl TermTally {
     }
 }
 
-fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: Estimate) -> Estimate {
+fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: IntervalEstimate) -> IntervalEstimate {
     let [requests, tokens] = run.throughput_ends;
-    let throughput = |value: Option<f64>, ends: Option<(f64, f64)>| Estimate {
+    let throughput = |value: Option<f64>, ends: Option<(f64, f64)>| IntervalEstimate {
         value,
         low: ends.map(|ends| ends.0),
         high: ends.map(|ends| ends.1),
@@ -179,21 +183,21 @@ fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: Estimate) -> Estima
     match metric {
         SloMetric::Errors => {
             let value = run.failed_share.map(|share| share * 100.0);
-            Estimate { value, ..answered.rest_in_percent() }
+            IntervalEstimate { value, ..answered.rest_in_percent() }
         }
         SloMetric::Rps => throughput(run.throughput.requests_per_s, requests),
         SloMetric::OutputTps => throughput(run.throughput.output_tokens_per_s, tokens),
-        SloMetric::Request(_) | SloMetric::Fluidity => Estimate::default(),
+        SloMetric::Request(_) | SloMetric::Fluidity => IntervalEstimate::default(),
     }
 }
 
 /// The percentile as the table of metrics has it, with its interval.
-fn from_table(metric: SloMetric, percent: f64, run: &RunFigures<'_>) -> Estimate {
+fn from_table(metric: SloMetric, percent: f64, run: &RunFigures<'_>) -> IntervalEstimate {
     let metric = run.metrics.get(metric.name());
     let found = metric.and_then(|metric| metric.percentiles.get(&percent.to_string()));
-    found.map_or_else(Estimate::default, of_percentile)
+    found.map_or_else(IntervalEstimate::default, of_percentile)
 }
 
-fn of_percentile(found: &Percentile) -> Estimate {
-    Estimate { value: found.value, low: found.low, high: found.high, n_eff: found.n_eff }
+fn of_percentile(found: &Percentile) -> IntervalEstimate {
+    IntervalEstimate { value: found.value, low: found.low, high: found.high, n_eff: found.n_eff }
 }

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 
 use super::fit::FitTally;
 use super::fluidity::{FLUID, Pacing};
-use super::interval::{Estimate, ShareTally, share_interval};
+use super::interval::{IntervalEstimate, ShareTally, share_interval};
 use crate::estimate::{Inflation, Memory};
 use crate::summary::TtftFit;
 
 const BATCHES: usize = crate::estimate::BATCHES as usize;
 
 /// Of requests that are taken for independent, in as many slices as batches.
-fn attainment_interval(batches: &[(u64, u64)]) -> Estimate {
+fn attainment_interval(batches: &[(u64, u64)]) -> IntervalEstimate {
     share_interval(batches, Memory::none(0), None, false)
 }
 
@@ -51,8 +51,8 @@ fn attainment_at_its_ends() {
     let none = attainment_interval(&[(0, 50); 20]);
     assert_eq!((none.value, none.low), (Some(0.0), Some(0.0)));
     close(none.high, 1.0 - all.low.unwrap());
-    assert_eq!(attainment_interval(&[(0, 0); 20]), Estimate::default());
-    assert_eq!(attainment_interval(&[]), Estimate::default());
+    assert_eq!(attainment_interval(&[(0, 0); 20]), IntervalEstimate::default());
+    assert_eq!(attainment_interval(&[]), IntervalEstimate::default());
     // All scheduled at once: a share without an interval.
     let burst = attainment_interval(&[(9, 10)]);
     assert_eq!((burst.value, burst.low, burst.n_eff), (Some(0.9), None, None));

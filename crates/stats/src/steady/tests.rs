@@ -99,11 +99,11 @@ fn a_span_of_few_answers_is_too_short_to_tell() {
     // A hundred bins of answers that take 19.8 and 20.2 of them.
     let of =
         |ends: u32, bins: usize| Series { completions: vec![ends; bins], ..series(|_| 1.0, bins) };
-    assert_eq!(judge(&of(50_500, 100)).state, State::Steady);
-    assert_eq!(judge(&of(49_500, 100)).state, State::TooShort);
+    assert_eq!(judge(&of(50_500, 100)).state, SteadyAnswer::Steady);
+    assert_eq!(judge(&of(49_500, 100)).state, SteadyAnswer::TooShort);
     // What is seen is seen.
     let drifts = Series { completions: vec![20; 100], ..series(|i| 1.0 + i as f64 / 1e3, 100) };
-    assert_eq!(judge(&drifts).state, State::Drifting);
+    assert_eq!(judge(&drifts).state, SteadyAnswer::Drifting);
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
         let all = series(|_| 1.0, 60);
         Series { ttft: medians(200.0), tpot: Medians::default(), ..all }
     };
-    assert_eq!(judge(&sparse(2)).state, State::Steady);
-    assert_eq!(judge(&sparse(3)).state, State::TooShort);
+    assert_eq!(judge(&sparse(2)).state, SteadyAnswer::Steady);
+    assert_eq!(judge(&sparse(3)).state, SteadyAnswer::TooShort);
     // Without streams there is no latency to test, and the rest decides.
     let whole = Series { ttft: Medians::default(), tpot: Medians::default(), ..sparse(3) };
-    assert_eq!(judge(&whole).state, State::Steady);
+    assert_eq!(judge(&whole).state, SteadyAnswer::Steady);
 }
 
 #[test]
@@ -143,32 +143,32 @@ fn series_that_could_all_double_by_chance_show_nothing() {
         }
     };
     // Sixty bins are not averaged.
-    assert_eq!(judge(&of(60, 0.51)).state, State::TooShort);
-    assert_eq!(judge(&of(60, 0.49)).state, State::Steady);
+    assert_eq!(judge(&of(60, 0.51)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge(&of(60, 0.49)).state, SteadyAnswer::Steady);
     assert_eq!(judge(&of(60, 0.49)).trend.unwrap().metric, "tpot");
     // The trend that is shown is that of a series that could show one.
     let long = Series { tpot: Medians::default(), ..of(385, 0.0) };
-    assert_eq!(judge(&long).state, State::Steady);
+    assert_eq!(judge(&long).state, SteadyAnswer::Steady);
     let short = Series { tpot: Medians::default(), ..of(60, 0.0) };
-    assert_eq!(judge(&short).state, State::TooShort);
+    assert_eq!(judge(&short).state, SteadyAnswer::TooShort);
 }
 
 #[test]
 fn a_flat_series_is_steady() {
     let found = judge(&series(|_| 1.0, 100));
-    assert_eq!((found.state, found.cut.cut_s), (State::Steady, 0.0));
+    assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 0.0));
     assert_eq!(found.trend.unwrap().metric, "tpot");
-    assert_eq!(judge(&series(|_| 1.0, 49)).state, State::TooShort);
-    assert_eq!(judge(&series(|_| 1.0, 50)).state, State::Steady);
-    assert_eq!(judge(&Series::default()).state, State::TooShort);
-    assert_eq!(Steadiness::default().state, State::NotApplicable);
+    assert_eq!(judge(&series(|_| 1.0, 49)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge(&series(|_| 1.0, 50)).state, SteadyAnswer::Steady);
+    assert_eq!(judge(&Series::default()).state, SteadyAnswer::TooShort);
+    assert_eq!(Steadiness::default().state, SteadyAnswer::NotApplicable);
 }
 
 #[test]
 fn a_cold_start_is_cut_where_it_ends() {
     let cold = series(|i| if i < 20 { 1.5 } else { 1.0 }, 100);
     let found = judge(&cold);
-    assert_eq!((found.state, found.cut.cut_s), (State::Steady, 20.0));
+    assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 20.0));
     assert_eq!(found.cut.series["tpot"].asked_s, 20.0);
     assert!((found.cut.series["tpot"].difference() - 0.5).abs() < 0.01);
     // Less than a tenth is not a cold start, though MSER-5 would cut it.
@@ -179,28 +179,34 @@ fn a_cold_start_is_cut_where_it_ends() {
 #[test]
 fn what_goes_on_changing_is_never_steady() {
     let found = judge(&series(|i| 1.0 + i as f64 / 100.0, 100));
-    assert_eq!((found.state, found.cut.cut_s), (State::NeverSteady, 0.0));
+    assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::NeverSteady, 0.0));
     assert_eq!(found.cut.asked_s, 50.0);
     let trend = found.trend.unwrap();
     // From 1 to 1.99 about a median of 1.495.
     assert!((trend.drift_share - 0.66).abs() < 0.02, "{trend:?}");
     // Six percent over all are too little for a cut, and enough for a drift; four are nothing.
-    assert_eq!(judge(&series(|i| 1.0 + 0.07 * i as f64 / 100.0, 100)).state, State::Drifting);
-    assert_eq!(judge(&series(|i| 1.0 + 0.04 * i as f64 / 100.0, 100)).state, State::Steady);
+    assert_eq!(
+        judge(&series(|i| 1.0 + 0.07 * i as f64 / 100.0, 100)).state,
+        SteadyAnswer::Drifting
+    );
+    assert_eq!(judge(&series(|i| 1.0 + 0.04 * i as f64 / 100.0, 100)).state, SteadyAnswer::Steady);
 }
 
 #[test]
 fn a_step_is_a_shift() {
     for at in [40, 50, 70] {
         let found = judge(&series(|i| if i < at { 1.0 } else { 1.08 }, 100));
-        assert_eq!(found.state, State::Shifted, "{at}");
+        assert_eq!(found.state, SteadyAnswer::Shifted, "{at}");
         let shift = found.shift.unwrap();
         // Pettitt's place is where ranks pass the middle one: with uneven parts, one block off.
         assert_eq!(shift.metric, "tpot");
         assert!((shift.at_s - at as f64).abs() <= 2.0, "{shift:?}");
         assert!((shift.after / shift.before - 1.08).abs() < 0.01, "{shift:?}");
     }
-    assert_eq!(judge(&series(|i| if i < 60 { 1.0 } else { 1.04 }, 100)).state, State::Steady);
+    assert_eq!(
+        judge(&series(|i| if i < 60 { 1.0 } else { 1.04 }, 100)).state,
+        SteadyAnswer::Steady
+    );
 }
 
 #[test]
@@ -210,7 +216,10 @@ fn few_requests_make_longer_bins() {
         medians.counts = (0..300).map(|i| u32::from(i % 4 == 0)).collect();
     }
     let found = judge(&sparse);
-    assert_eq!((found.state, found.shift.unwrap().metric.as_str()), (State::Shifted, "tpot"));
+    assert_eq!(
+        (found.state, found.shift.unwrap().metric.as_str()),
+        (SteadyAnswer::Shifted, "tpot")
+    );
     // One in ten cannot be judged on 50 bins; the number in flight still can.
     for medians in [&mut sparse.ttft, &mut sparse.tpot] {
         medians.counts = (0..300).map(|i| u32::from(i % 20 == 0)).collect();
@@ -232,7 +241,7 @@ fn words_of_the_states() {
 fn simulated_steady_runs_are_found_steady() {
     for seed in 0..5 {
         let found = judge(&Scene::new(seed, 0.6, 180.0).series());
-        assert_eq!((found.state, found.cut.cut_s), (State::Steady, 0.0), "{seed}");
+        assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 0.0), "{seed}");
     }
 }
 
@@ -241,7 +250,7 @@ fn simulated_cold_starts_are_cut() {
     for (seed, change) in [(0, Change::SlowTokens(36.0)), (1, Change::SlowTokens(18.0))] {
         let found = judge(&Scene { change, ..Scene::new(seed, 0.6, 180.0) }.series());
         let Change::SlowTokens(until) = change else { continue };
-        assert_eq!(found.state, State::Steady);
+        assert_eq!(found.state, SteadyAnswer::Steady);
         assert!((found.cut.cut_s - until).abs() <= 5.0, "{}", found.cut.cut_s);
     }
     let slow_first = Scene { change: Change::SlowFirst(36.0), ..Scene::new(2, 0.6, 180.0) };
@@ -255,7 +264,7 @@ fn a_load_that_finds_an_empty_server_is_cut() {
     for seed in 0..3 {
         let cold = Scene { slots: 128, warm_s: 0.0, ..Scene::new(seed, 0.9, 180.0) };
         let found = judge(&cold.series());
-        assert_eq!(found.state, State::Steady);
+        assert_eq!(found.state, SteadyAnswer::Steady);
         // Requests take 4 s, so after 5 to 15 s about as many are in flight as later.
         assert!((5.0..=15.0).contains(&found.cut.series["in_flight"].cut_s), "{:?}", found.cut);
     }
@@ -266,12 +275,15 @@ fn simulated_changes_are_found() {
     for seed in 0..3 {
         let step = Scene { change: Change::Step(90.0, 1.2), ..Scene::new(seed, 0.6, 180.0) };
         let found = judge(&step.series());
-        assert_eq!(found.state, State::Shifted);
+        assert_eq!(found.state, SteadyAnswer::Shifted);
         // The series begins at 120 s; a block has 3 s.
         assert!((found.shift.unwrap().at_s - 210.0).abs() <= 6.0);
         let drift = Scene { change: Change::Drift(0.2), ..Scene::new(seed, 0.6, 180.0) };
         let found = judge(&drift.series());
-        assert!(matches!(found.state, State::Drifting | State::NeverSteady), "{found:?}");
+        assert!(
+            matches!(found.state, SteadyAnswer::Drifting | SteadyAnswer::NeverSteady),
+            "{found:?}"
+        );
         assert!((found.trend.unwrap().drift_share - 0.18).abs() < 0.05);
     }
 }
@@ -302,8 +314,8 @@ fn dependence_of_next_to_nothing_hides_no_step() {
     // From 1 to 17 in the middle; the rest changes slowly, by a thousandth of it.
     let noise = |i: u32| f64::from(i / 6 % 2) * 0.01;
     let values: Vec<f64> = (0..60).map(|i| if i < 30 { 1.0 } else { 17.0 } + noise(i)).collect();
-    let place = Place { name: "in_flight", start_s: 0.0, bin_s: 1.0, beyond: Some(BEYOND) };
-    let course = Course::of(&values, place, None).unwrap();
+    let place = SeriesStart { name: "in_flight", start_s: 0.0, bin_s: 1.0, beyond: Some(BEYOND) };
+    let course = SeriesCourse::of(&values, place, None).unwrap();
     assert!(course.shifts && !course.drifts);
     assert_eq!(course.shift.unwrap().at_s, 30.0);
 }

@@ -60,8 +60,8 @@ impl Serialize for Slices {
 
 impl<'de> Deserialize<'de> for Slices {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
+        struct SliceObject;
+        impl<'de> Visitor<'de> for SliceObject {
             type Value = Slices;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of slices by value")
@@ -74,6 +74,6 @@ impl<'de> Deserialize<'de> for Slices {
                 Ok(Slices(slices))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(SliceObject)
     }
 }

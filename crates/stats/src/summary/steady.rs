@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What became of the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum SteadyAnswer {
     /// Nothing speaks against one state from the cut to the end.
     Steady,
     /// A metric rises or falls all along.
@@ -92,7 +92,7 @@ pub struct Shift {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Steadiness {
     /// The answer.
-    pub state: State,
+    pub state: SteadyAnswer,
     /// What is to be cut from the beginning of the series that was judged.
     pub cut: Cut,
     /// The trend that counts against it, or that of TPOT.
@@ -104,8 +104,8 @@ pub struct Steadiness {
 impl Steadiness {
     /// That nothing was seen says nothing of a run in which nothing can be seen.
     pub(crate) fn doubt(&mut self) {
-        if self.state == State::Steady {
-            self.state = State::TooShort;
+        if self.state == SteadyAnswer::Steady {
+            self.state = SteadyAnswer::TooShort;
         }
     }
 }

@@ -4,7 +4,7 @@ use goodput_model::{Caveat, Connect, LoadShape, TimeSpan};
 
 use super::*;
 use crate::SloState;
-use crate::steady::State;
+use crate::steady::SteadyAnswer;
 
 fn caveat<'a>(summary: &'a Summary, code: &str) -> Option<&'a Caveat> {
     summary.caveats.iter().find(|caveat| caveat.code.name() == code)
@@ -217,11 +217,11 @@ fn steadiness_takes_as_long_as_five_answers_and_as_many_requests() {
         }
         summary(&plan(Some(60), None, NO_WARMUP), &records)
     };
-    assert_eq!(state(&of(11_900.0)), State::Steady);
-    assert_eq!(state(&of(12_100.0)), State::TooShort);
+    assert_eq!(state(&of(11_900.0)), SteadyAnswer::Steady);
+    assert_eq!(state(&of(12_100.0)), SteadyAnswer::TooShort);
     // A request every two seconds: none of the tests has enough of them in half a minute.
     let few: Vec<_> = (0..15).map(|i| record(i, i as f64 * 2000.0, &[900.0])).collect();
-    assert_eq!(state(&summary(&plan(Some(30), None, NO_WARMUP), &few)), State::TooShort);
+    assert_eq!(state(&summary(&plan(Some(30), None, NO_WARMUP), &few)), SteadyAnswer::TooShort);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use goodput_model::random::{Domain, RandomStream};
 use super::*;
 use crate::Sample;
 use crate::metrics::Metrics;
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
@@ -35,7 +35,7 @@ fn ten_million_samples() {
 fn ten_million_gaps() {
     for several in [false, true] {
         let mut stream = RandomStream::new(1, Domain::Service, 0);
-        let window = Window { start: Nanos::ZERO, end: ms(1e8), kind: Kind::Time };
+        let window = Window { start: Nanos::ZERO, end: ms(1e8), kind: WindowKind::Time };
         let mut metrics = Metrics::new(window);
         let no_cuts = crate::cuts::Cuts::default();
         for index in 0..100_000u64 {

@@ -27,7 +27,7 @@ use crate::cuts::Cuts;
 use crate::estimate::cumulative;
 use crate::request::{Latencies, Seen};
 use crate::slo::Judge;
-use decide::{Ended, Series, Verdict};
+use decide::{EndedRequest, ShareSeries, TestVerdict};
 use part::Part;
 
 /// Errors that are rarer than this by chance have a cause.
@@ -88,7 +88,7 @@ pub(super) struct Probe {
     stream: bool,
     part: Part,
     /// Requests of the measured part that have ended, nearly in the order in which they were due.
-    ended: Vec<Ended>,
+    ended: Vec<EndedRequest>,
     failed: u64,
     /// Sum and number of what good answers took, in seconds.
     took: (f64, u64),
@@ -166,7 +166,7 @@ impl Probe {
             Seen::Value(wait) => Some(wait as f32),
             Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
         };
-        self.ended.push(Ended { due: record.scheduled, kept, wait_ms });
+        self.ended.push(EndedRequest { due: record.scheduled, kept, wait_ms });
     }
 
     /// About once a second.
@@ -240,7 +240,7 @@ impl Probe {
     }
 
     /// What the sequential tests say together: one that rejects is enough, all must accept.
-    fn verdict(&self, at: Nanos) -> Option<Verdict> {
+    fn verdict(&self, at: Nanos) -> Option<TestVerdict> {
         let mean_s = self.took.0 / self.took.1.max(1) as f64;
         let is_early = self.ended.len() < decide::FEWEST
             || (at - self.part.begin()?).as_secs() < decide::ANSWERS * mean_s;
@@ -250,14 +250,15 @@ impl Probe {
         let prefixes = self.part.prefixes(&self.ended);
         let (ended, under_way) = (self.ended.as_slice(), self.under_way);
         let decide = |(place, share): (usize, &Share)| {
-            Series { ended, place, prefixes: &prefixes, under_way }.decide(share.needed)
+            ShareSeries { ended, place, prefixes: &prefixes, under_way }.decide(share.needed)
         };
-        let verdicts: Vec<Option<Verdict>> = self.shares.iter().enumerate().map(decide).collect();
-        if verdicts.contains(&Some(Verdict::Missed)) {
-            return Some(Verdict::Missed);
+        let verdicts: Vec<Option<TestVerdict>> =
+            self.shares.iter().enumerate().map(decide).collect();
+        if verdicts.contains(&Some(TestVerdict::Missed)) {
+            return Some(TestVerdict::Missed);
         }
-        let all_kept = verdicts.iter().all(|verdict| *verdict == Some(Verdict::Kept));
-        (all_kept && self.is_whole && !verdicts.is_empty()).then_some(Verdict::Kept)
+        let all_kept = verdicts.iter().all(|verdict| *verdict == Some(TestVerdict::Kept));
+        (all_kept && self.is_whole && !verdicts.is_empty()).then_some(TestVerdict::Kept)
     }
 }
 

@@ -142,7 +142,7 @@ enum Dimension {
 
 /// A value of a dimension: numbers in their order, then names in theirs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum DimensionValue {
     Number(u64),
     Name(Arc<str>),
 }
@@ -166,30 +166,32 @@ impl Dimension {
         matches!(self, Self::Class | Self::Turn | Self::Constraint | Self::Images)
     }
 
-    fn key(self, record: &RequestRecord) -> Key {
+    fn key(self, record: &RequestRecord) -> DimensionValue {
         let planned = &record.planned;
-        let numbered = |number: u32| Key::Number(number.min(NUMBERED + 1).into());
+        let numbered = |number: u32| DimensionValue::Number(number.min(NUMBERED + 1).into());
         match self {
-            Self::Class => Key::Name(planned.class.clone()),
+            Self::Class => DimensionValue::Name(planned.class.clone()),
             Self::Turn => numbered(planned.turn.saturating_add(1)),
-            Self::Constraint => {
-                Key::Name(Arc::from(planned.constraint.map_or("none", |kind| kind.name())))
-            }
+            Self::Constraint => DimensionValue::Name(Arc::from(
+                planned.constraint.map_or("none", |kind| kind.name()),
+            )),
             Self::Images => numbered(planned.images),
-            Self::Input { floor } => Key::Number(bucket(input_tokens(record).n).max(floor).into()),
+            Self::Input { floor } => {
+                DimensionValue::Number(bucket(input_tokens(record).n).max(floor).into())
+            }
             Self::Output { floor } => output_tokens(record).map_or_else(
-                || Key::Name(Arc::from("unknown")),
-                |n| Key::Number(bucket(n).max(floor).into()),
+                || DimensionValue::Name(Arc::from("unknown")),
+                |n| DimensionValue::Number(bucket(n).max(floor).into()),
             ),
-            Self::Worker => Key::Number(record.worker.into()),
-            Self::Minute(minutes) => Key::Number(minutes.place(record.scheduled)),
+            Self::Worker => DimensionValue::Number(record.worker.into()),
+            Self::Minute(minutes) => DimensionValue::Number(minutes.place(record.scheduled)),
         }
     }
 
-    fn label(self, key: &Key) -> String {
+    fn label(self, key: &DimensionValue) -> String {
         let number = match key {
-            Key::Name(name) => return name.to_string(),
-            Key::Number(number) => *number,
+            DimensionValue::Name(name) => return name.to_string(),
+            DimensionValue::Number(number) => *number,
         };
         match self {
             Self::Turn | Self::Images if number > NUMBERED.into() => format!("{}+", NUMBERED + 1),
@@ -200,9 +202,9 @@ impl Dimension {
     }
 
     /// The time that the rates of a value are of.
-    fn window(self, key: &Key, window: Window) -> Window {
+    fn window(self, key: &DimensionValue, window: Window) -> Window {
         match (self, key) {
-            (Self::Minute(minutes), Key::Number(place)) => minutes.part(*place),
+            (Self::Minute(minutes), DimensionValue::Number(place)) => minutes.part(*place),
             _ => window,
         }
     }
@@ -215,7 +217,7 @@ pub(super) struct BreakdownTally {
     stream: bool,
     /// Where limits were promised for each request.
     judge: Option<Judge>,
-    dimensions: Vec<(Dimension, BTreeMap<Key, SliceTally>)>,
+    dimensions: Vec<(Dimension, BTreeMap<DimensionValue, SliceTally>)>,
     /// Output lengths that were known in the second pass.
     output: Range,
     /// Stages of the load in order of time.
@@ -287,7 +289,7 @@ impl BreakdownTally {
                     let (first, last) =
                         (minutes.place(record.scheduled), minutes.place(record.end()));
                     for place in first..=last {
-                        slice(slices, dimension, Key::Number(place))
+                        slice(slices, dimension, DimensionValue::Number(place))
                             .flow
                             .add(record, minutes.part(place));
                     }
@@ -325,7 +327,7 @@ impl BreakdownTally {
 
     pub(super) fn finish(self) -> Breakdown {
         let window = self.window;
-        let dimension = |(dimension, slices): (Dimension, BTreeMap<Key, SliceTally>)| {
+        let dimension = |(dimension, slices): (Dimension, BTreeMap<DimensionValue, SliceTally>)| {
             let slices = slices.into_iter().filter(|(_, slice)| slice.scheduled > 0);
             let slices: Slices = slices
                 .map(|(key, slice)| {
@@ -351,9 +353,9 @@ impl BreakdownTally {
 
 /// The slice of a value, begun where there is none.
 fn slice(
-    slices: &mut BTreeMap<Key, SliceTally>,
+    slices: &mut BTreeMap<DimensionValue, SliceTally>,
     dimension: Dimension,
-    key: Key,
+    key: DimensionValue,
 ) -> &mut SliceTally {
     slices.entry(key).or_insert_with(|| SliceTally::new(dimension.keeps_gaps()))
 }

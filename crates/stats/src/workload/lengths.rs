@@ -8,12 +8,12 @@ use crate::summary::{LengthCheck, Lengths};
 /// Both sides, filled by measured good requests.
 #[derive(Debug, Default)]
 pub(super) struct LengthTally {
-    input: Side,
-    output: Side,
+    input: LengthSide,
+    output: LengthSide,
 }
 
 #[derive(Debug, Default)]
-struct Side {
+struct LengthSide {
     n: u64,
     planned: u64,
     actual: u64,
@@ -44,7 +44,7 @@ impl LengthTally {
     }
 }
 
-impl Side {
+impl LengthSide {
     fn add(&mut self, planned: u64, actual: u64) {
         self.n += 1;
         self.planned += planned;

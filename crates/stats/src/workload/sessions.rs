@@ -11,7 +11,7 @@ use crate::window::Window;
 /// one begins.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTally {
-    sessions: HashMap<u64, State>,
+    sessions: HashMap<u64, SessionProgress>,
     requests: u64,
     turns_max: u32,
     /// Time between steps that lies inside the window.
@@ -23,7 +23,7 @@ pub(crate) struct SessionTally {
 
 /// How far a session has come.
 #[derive(Debug)]
-struct State {
+struct SessionProgress {
     turn: u32,
     /// End of the latest step.
     end: Nanos,
@@ -36,7 +36,8 @@ impl SessionTally {
         let (turn, end) = (record.planned.turn, record.end());
         self.requests += 1;
         self.turns_max = self.turns_max.max(turn.saturating_add(1));
-        let state = self.sessions.entry(session).or_insert(State { turn, end, has_begun: false });
+        let state =
+            self.sessions.entry(session).or_insert(SessionProgress { turn, end, has_begun: false });
         if turn > state.turn {
             self.paused += window.overlap(state.end, record.scheduled);
             (state.turn, state.end) = (turn, end);

@@ -1,7 +1,7 @@
 //! The list of results.
 
 use super::frame::frame;
-use super::{List, Row, figure_text, query, verdict_class};
+use super::{ResultList, ResultRow, figure_text, query, verdict_class};
 use crate::entry::Entry;
 use goodput_document::markup::Html;
 use goodput_document::number::count;
@@ -14,7 +14,7 @@ const COLUMNS: [(&str, usize); 5] =
     [("req/s", 0), ("out tok/s", 1), ("TTFT p99 ms", 3), ("TPOT p99 ms", 4), ("Goodput req/s", 5)];
 
 /// The page with the list.
-pub(crate) fn list_page(list: &List) -> String {
+pub(crate) fn list_page(list: &ResultList) -> String {
     let body = Html::from_fn(|html| {
         search(html, list);
         if list.rows.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn list_page(list: &List) -> String {
     frame("Results", &list.folder, &body)
 }
 
-fn search(html: &mut Html, list: &List) {
+fn search(html: &mut Html, list: &ResultList) {
     let form = [("method", "get"), ("action", "/"), ("class", "find"), ("role", "search")];
     html.element("form", &form, |html| {
         html.element("label", &[], |html| {
@@ -74,7 +74,7 @@ fn choice(html: &mut Html, (label, name): (&str, &str), words: &[&str], chosen: 
     });
 }
 
-fn rows(html: &mut Html, list: &List) {
+fn rows(html: &mut Html, list: &ResultList) {
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
         html.element("table", &[("class", "list")], |html| {
             html.leaf("caption", &[], &shown(list));
@@ -96,7 +96,7 @@ fn rows(html: &mut Html, list: &List) {
     });
 }
 
-fn shown(list: &List) -> String {
+fn shown(list: &ResultList) -> String {
     let (from, to) = (list.skip + 1, list.skip + list.rows.len());
     let total = count(list.total as u64);
     if to - list.skip == list.total {
@@ -106,7 +106,7 @@ fn shown(list: &List) -> String {
     }
 }
 
-fn one(html: &mut Html, row: &Row) {
+fn one(html: &mut Html, row: &ResultRow) {
     let entry = &row.entry;
     let figures = entry.figures.in_order();
     html.element("tr", &[("data-id", &entry.id)], |html| {
@@ -155,7 +155,7 @@ fn when(entry: &Entry) -> &str {
 }
 
 /// A word on what is not simply over.
-pub(super) fn state(html: &mut Html, row: &Row) {
+pub(super) fn state(html: &mut Html, row: &ResultRow) {
     let (word, class) = match (row.is_live, row.entry.state.as_str()) {
         (true, _) => ("running", "live"),
         (_, "running") => ("unfinished", "doubt"),
@@ -173,7 +173,7 @@ pub(super) fn tags(html: &mut Html, tags: &[String]) {
     }
 }
 
-fn pages(html: &mut Html, list: &List) {
+fn pages(html: &mut Html, list: &ResultList) {
     let address = |skip: usize| {
         let (words, kind, verdict) = (query(&list.words), query(&list.kind), query(&list.verdict));
         format!("/?q={words}&kind={kind}&verdict={verdict}&skip={skip}")

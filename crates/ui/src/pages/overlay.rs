@@ -2,12 +2,12 @@
 
 use super::frame::frame;
 use super::{Overlay, OverlayCurve, query, verdict_tone};
-use crate::entry::{Bounded, CurvePoint};
+use crate::entry::{CurvePoint, FigureInterval};
 use goodput_document::Cell;
 use goodput_document::markup::Html;
 use goodput_document::number::cell;
 use goodput_document::render::pieces::{figure, table};
-use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
 const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];
@@ -123,8 +123,8 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
     ]
 }
 
-fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<Series> {
-    let of = |(tone, curve): (usize, &OverlayCurve)| Series {
+fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<ChartSeries> {
+    let of = |(tone, curve): (usize, &OverlayCurve)| ChartSeries {
         name: curve.name.clone(),
         shape: Shape::Points,
         tone,
@@ -154,7 +154,7 @@ fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Opt
     Some(dot)
 }
 
-fn axis(label: &str, series: &[Series]) -> Axis {
+fn axis(label: &str, series: &[ChartSeries]) -> Axis {
     let values = || series.iter().flat_map(|series| series.dots.iter().map(|dot| dot.y));
     let low = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
@@ -162,7 +162,7 @@ fn axis(label: &str, series: &[Series]) -> Axis {
 }
 
 impl Overlay {
-    fn latency(&self, point: &CurvePoint) -> Option<Bounded> {
+    fn latency(&self, point: &CurvePoint) -> Option<FigureInterval> {
         let spread = match self.metric {
             "tpot" => &point.tpot,
             "e2e" => &point.e2e,

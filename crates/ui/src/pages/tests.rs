@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use goodput_record::ArtifactKind;
 
 use super::*;
-use crate::entry::{Bounded, Curve, Figures, Spread};
+use crate::entry::{FigureInterval, PercentileSpread, ResultCurve, ResultFigures};
 
 const HOSTILE: &str = "</textarea></script><img src=x onerror=alert(1)>\"'&\u{202e}";
 
 /// A result whose every text is hostile.
-fn row() -> Row {
+fn row() -> ResultRow {
     let text = || HOSTILE.to_owned();
     let shown = |value| Some(Shown { value, is_rough: false });
-    let figures = Figures {
+    let figures = ResultFigures {
         rps: Some(12.0),
         output_tps: Some(f64::NAN),
         ttft_p50_ms: shown(f64::INFINITY),
@@ -37,16 +37,16 @@ fn row() -> Row {
         says: text(),
         figures,
         notes: Notes { tags: vec![text(), "a b".to_owned()], text: format!("one\n{HOSTILE}") },
-        curves: vec![Curve::default()],
+        curves: vec![ResultCurve::default()],
     };
-    Row { entry, is_live: true }
+    ResultRow { entry, is_live: true }
 }
 
 /// A curve with levels of this many runs each, whose latencies are those of the list.
 fn curve(name: &str, levels: &[&[f64]]) -> OverlayCurve {
-    let spread = |value| Spread {
-        p99: Some(Bounded { value, low: Some(value - 1.0), high: Some(value + 1.0) }),
-        ..Spread::default()
+    let spread = |value| PercentileSpread {
+        p99: Some(FigureInterval { value, low: Some(value - 1.0), high: Some(value + 1.0) }),
+        ..PercentileSpread::default()
     };
     let point = |level: usize, latency: f64| CurvePoint {
         level: format!("{level}/s"),
@@ -75,7 +75,7 @@ fn overlay(curves: Vec<OverlayCurve>) -> Overlay {
 #[test]
 fn nothing_from_outside_is_markup_and_nothing_breaks_the_policy() {
     let text = || HOSTILE.to_owned();
-    let list = List {
+    let list = ResultList {
         folder: text(),
         rows: vec![row()],
         total: 500,
@@ -120,14 +120,14 @@ fn nothing_from_outside_is_markup_and_nothing_breaks_the_policy() {
 
 #[test]
 fn a_list_keeps_what_was_looked_for_and_leads_on() {
-    let list = List {
+    let list = ResultList {
         rows: vec![row(), row()],
         total: 250,
         skip: 100,
         most: 100,
         words: "a&b".to_owned(),
         kind: "sweep".to_owned(),
-        ..List::default()
+        ..ResultList::default()
     };
     let page = list_page(&list);
     assert_eq!(page.matches("type=\"checkbox\"").count(), 2);
@@ -137,7 +137,7 @@ fn a_list_keeps_what_was_looked_for_and_leads_on() {
     assert!(page.contains("/?q=a%26b&amp;kind=sweep&amp;verdict=&amp;skip=0"), "{page}");
     assert!(page.contains("skip=200"), "{page}");
     assert!(page.contains("href=\"/?q=a%20b\""), "{page}");
-    assert!(list_page(&List::default()).contains("No results yet"));
+    assert!(list_page(&ResultList::default()).contains("No results yet"));
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn a_run_has_a_live_part_only_while_it_goes_on() {
 #[test]
 fn a_rough_figure_has_its_mark() {
     let shown = |is_rough: bool| {
-        let mut row = Row::default();
+        let mut row = ResultRow::default();
         row.entry.figures.ttft_p99_ms = Some(Shown { value: 51.5, is_rough });
-        list_page(&List { rows: vec![row], total: 1, most: 1, ..List::default() })
+        list_page(&ResultList { rows: vec![row], total: 1, most: 1, ..ResultList::default() })
     };
     assert!(shown(true).contains(">~51.50<"), "{}", shown(true));
     assert!(shown(false).contains(">51.50<"));

@@ -5,15 +5,15 @@ use std::path::Path;
 use goodput_record::ArtifactKind;
 use serde_json::Value;
 
-use super::{Summary, clip, number, shown, summary, text};
-use crate::entry::{Bounded, Curve, CurvePoint, Spread};
+use super::{SummaryParts, clip, number, shown, summary, text};
+use crate::entry::{CurvePoint, FigureInterval, PercentileSpread, ResultCurve};
 
 /// Curves of one folder, points of one curve, and runs of one plan, at most.
 const MOST_CURVES: usize = 32;
 const MOST_POINTS: usize = 500;
 const MOST_RUNS: u32 = 100;
 
-pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &Summary) -> Vec<Curve> {
+pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &SummaryParts) -> Vec<ResultCurve> {
     let curves = match kind {
         ArtifactKind::Run => vec![unnamed(vec![of_run(summary)])],
         ArtifactKind::Repeats => vec![unnamed(of_repeats(folder))],
@@ -24,7 +24,7 @@ pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &Summary) -> Vec<Cu
         ArtifactKind::Comparison => of_sides(summary),
         ArtifactKind::Shadow => Vec::new(),
     };
-    let tidy = |mut curve: Curve| {
+    let tidy = |mut curve: ResultCurve| {
         curve.points.retain(|point| point.rps.is_some() || point.output_tps.is_some());
         let by = |point: &CurvePoint| point.rps.or(point.output_tps).unwrap_or_default();
         let at = |point: &CurvePoint| point.at.unwrap_or_else(|| by(point));
@@ -36,17 +36,17 @@ pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &Summary) -> Vec<Cu
     curves.into_iter().map(tidy).filter(|curve| !curve.points.is_empty()).collect()
 }
 
-fn unnamed(points: Vec<CurvePoint>) -> Curve {
-    Curve { name: String::new(), points }
+fn unnamed(points: Vec<CurvePoint>) -> ResultCurve {
+    ResultCurve { name: String::new(), points }
 }
 
-fn of_run(summary: &Summary) -> CurvePoint {
+fn of_run(summary: &SummaryParts) -> CurvePoint {
     let throughput = |name: &str| summary.throughput[name].as_f64();
     let spread = |metric: &str| {
         let all = &summary.metrics[metric]["percentiles"];
         // What the run's page does not show is not drawn either.
         let one = |which: &str| shown(&all[which]).and_then(|_| bounded(&all[which]));
-        Spread { p50: one("50"), p90: one("90"), p99: one("99") }
+        PercentileSpread { p50: one("50"), p90: one("90"), p99: one("99") }
     };
     CurvePoint {
         level: super::load(&summary.load),
@@ -100,7 +100,11 @@ fn of_point(point: &Value) -> CurvePoint {
     let figure = |name: &str| figures[name].as_f64();
     let spread = |metric: &str| {
         let all = &figures[metric];
-        Spread { p50: bounded(&all["p50"]), p90: bounded(&all["p90"]), p99: bounded(&all["p99"]) }
+        PercentileSpread {
+            p50: bounded(&all["p50"]),
+            p90: bounded(&all["p90"]),
+            p99: bounded(&all["p99"]),
+        }
     };
     CurvePoint {
         level: level(&point["ask"]["level"]),
@@ -116,9 +120,12 @@ fn of_point(point: &Value) -> CurvePoint {
 }
 
 /// One configuration of several.
-fn of_one(configuration: &Value) -> Curve {
+fn of_one(configuration: &Value) -> ResultCurve {
     let points = configuration["sweep"]["points"].as_array().map(Vec::as_slice);
-    Curve { name: values(&configuration["values"]), points: of_points(points.unwrap_or_default()) }
+    ResultCurve {
+        name: values(&configuration["values"]),
+        points: of_points(points.unwrap_or_default()),
+    }
 }
 
 /// What was varied, in one line.
@@ -128,7 +135,7 @@ pub(super) fn values(values: &Value) -> String {
     clip(&words.join(" "))
 }
 
-fn of_sides(summary: &Summary) -> Vec<Curve> {
+fn of_sides(summary: &SummaryParts) -> Vec<ResultCurve> {
     let levels = summary.design["levels"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of = |(side, facts): (usize, &Value)| {
         let own =
@@ -137,7 +144,7 @@ fn of_sides(summary: &Summary) -> Vec<Curve> {
             let at = run["ask"]["level"].as_u64().and_then(|at| levels.get(at as usize));
             of_cell(run, at.unwrap_or(&Value::Null))
         });
-        Curve { name: text(&facts["name"]), points: points.collect() }
+        ResultCurve { name: text(&facts["name"]), points: points.collect() }
     };
     summary.sides.iter().enumerate().take(MOST_CURVES).map(of).collect()
 }
@@ -147,7 +154,7 @@ fn of_cell(run: &Value, asked: &Value) -> CurvePoint {
     let figure = |name: &str| figures[name]["value"].as_f64();
     let spread = |metric: &str| {
         let one = |which: &str| bounded(&figures[format!("{metric}_{which}").as_str()]);
-        Spread { p50: one("p50"), p90: one("p90"), p99: one("p99") }
+        PercentileSpread { p50: one("p50"), p90: one("p90"), p99: one("p99") }
     };
     CurvePoint {
         level: level(asked),
@@ -176,7 +183,7 @@ pub(super) fn level_number(level: &Value) -> Option<f64> {
     level["rate"].as_f64().or_else(|| level["users"].as_f64())
 }
 
-fn bounded(value: &Value) -> Option<Bounded> {
+fn bounded(value: &Value) -> Option<FigureInterval> {
     let end = |name: &str| value[name].as_f64();
-    Some(Bounded { value: end("value")?, low: end("low"), high: end("high") })
+    Some(FigureInterval { value: end("value")?, low: end("low"), high: end("high") })
 }

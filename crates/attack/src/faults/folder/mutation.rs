@@ -30,10 +30,10 @@ pub(super) enum Family {
 /// One damage to one file.
 pub(super) struct Mutation {
     pub(super) name: String,
-    change: Change,
+    change: FolderChange,
 }
 
-enum Change {
+enum FolderChange {
     Bytes(Vec<u8>),
     Gone,
     Folder,
@@ -89,7 +89,7 @@ impl Family {
                 .map(|kept| {
                     Mutation::new(
                         format!("{kept} bytes and zeros"),
-                        Change::Sparse(whole[..kept].to_vec()),
+                        FolderChange::Sparse(whole[..kept].to_vec()),
                     )
                 })
                 .into(),
@@ -98,30 +98,33 @@ impl Family {
 }
 
 impl Mutation {
-    fn new(name: impl Into<String>, change: Change) -> Self {
+    fn new(name: impl Into<String>, change: FolderChange) -> Self {
         Self { name: name.into(), change }
     }
 
     pub(super) fn is_not_plain(&self) -> bool {
-        !matches!(self.change, Change::Bytes(_) | Change::Sparse(_) | Change::Gone)
+        !matches!(
+            self.change,
+            FolderChange::Bytes(_) | FolderChange::Sparse(_) | FolderChange::Gone
+        )
     }
 
     /// Puts it in the place of the file.
     pub(super) fn apply(&self, path: &Path) -> Result<(), Skip> {
         remove(path)?;
         match &self.change {
-            Change::Bytes(bytes) => fs::write(path, bytes)?,
-            Change::Gone => {}
-            Change::Folder => fs::create_dir(path)?,
-            Change::Socket => drop(UnixListener::bind(path)?),
-            Change::Link(to) => symlink(to, path)?,
-            Change::Pipe => {
+            FolderChange::Bytes(bytes) => fs::write(path, bytes)?,
+            FolderChange::Gone => {}
+            FolderChange::Folder => fs::create_dir(path)?,
+            FolderChange::Socket => drop(UnixListener::bind(path)?),
+            FolderChange::Link(to) => symlink(to, path)?,
+            FolderChange::Pipe => {
                 let made = Command::new("mkfifo").arg(path).status()?;
                 if !made.success() {
                     return Err(Skip::Unavailable("no mkfifo".to_owned()));
                 }
             }
-            Change::Sparse(bytes) => {
+            FolderChange::Sparse(bytes) => {
                 fs::write(path, bytes)?;
                 File::options().write(true).open(path)?.set_len(1 << 30)?;
             }
@@ -161,7 +164,7 @@ fn bytes(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
         (format!("zeros at {zero}"), zeroed),
         (format!("twice up to {twice}"), doubled),
     ]
-    .map(|(name, bytes)| Mutation::new(name, Change::Bytes(bytes)))
+    .map(|(name, bytes)| Mutation::new(name, FolderChange::Bytes(bytes)))
     .into()
 }
 
@@ -171,22 +174,22 @@ fn odd_number(random: &mut RandomStream, whole: &[u8], odd: &str) -> Mutation {
     let begins: Vec<usize> =
         (1..whole.len()).filter(|&at| whole[at].is_ascii_digit() && !is_part(at - 1)).collect();
     let Some(&begin) = begins.get(random.below(begins.len() as u64) as usize) else {
-        return Mutation::new("no number", Change::Gone);
+        return Mutation::new("no number", FolderChange::Gone);
     };
     let end = (begin..=whole.len()).find(|&at| !is_part(at)).unwrap_or(begin);
     let changed = [&whole[..begin], odd.as_bytes(), &whole[end..]].concat();
-    Mutation::new(format!("{odd} at {begin}"), Change::Bytes(changed))
+    Mutation::new(format!("{odd} at {begin}"), FolderChange::Bytes(changed))
 }
 
 fn places(mine: &Path) -> Vec<Mutation> {
     vec![
-        Mutation::new("removal", Change::Gone),
-        Mutation::new("a folder in place", Change::Folder),
-        Mutation::new("a pipe in place", Change::Pipe),
-        Mutation::new("a socket in place", Change::Socket),
-        Mutation::new("a link to /dev/zero", Change::Link("/dev/zero".into())),
-        Mutation::new("a link to a file elsewhere", Change::Link(mine.to_owned())),
-        Mutation::new("a link to nothing", Change::Link("nowhere".into())),
+        Mutation::new("removal", FolderChange::Gone),
+        Mutation::new("a folder in place", FolderChange::Folder),
+        Mutation::new("a pipe in place", FolderChange::Pipe),
+        Mutation::new("a socket in place", FolderChange::Socket),
+        Mutation::new("a link to /dev/zero", FolderChange::Link("/dev/zero".into())),
+        Mutation::new("a link to a file elsewhere", FolderChange::Link(mine.to_owned())),
+        Mutation::new("a link to nothing", FolderChange::Link("nowhere".into())),
     ]
 }
 
@@ -204,7 +207,7 @@ fn bulk(file: &str) -> Vec<Mutation> {
         _ => Vec::new(),
     };
     let made = |(name, text): (&str, String)| {
-        Mutation::new(format!("{name} to the limit"), Change::Bytes(text.into_bytes()))
+        Mutation::new(format!("{name} to the limit"), FolderChange::Bytes(text.into_bytes()))
     };
     texts.into_iter().map(made).collect()
 }
@@ -216,7 +219,7 @@ fn frames(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
     };
     let mut all = Vec::new();
     let mut add = |name: String, messages: &[Vec<u8>]| {
-        all.push(Mutation::new(name, Change::Bytes(framed(whole, messages))));
+        all.push(Mutation::new(name, FolderChange::Bytes(framed(whole, messages))));
     };
     for _ in 0..4 {
         let mut changed = messages.clone();

@@ -9,10 +9,10 @@ use rustix::process::Signal;
 use super::super::SHORT;
 use super::super::peer::Engine;
 use crate::case::Skip;
-use crate::program::{Goodput, Scratch};
+use crate::program::{Binary, ScratchFolder};
 
 /// One folder of each kind, by its name.
-pub(super) struct Seeds(Scratch);
+pub(super) struct Seeds(ScratchFolder);
 
 /// What is typed for each; `URL` is the server.
 const MADE: [(&str, &[&str]); 7] = [
@@ -34,7 +34,7 @@ const MORE: [(&str, &[&str]); 3] = [
 
 impl Seeds {
     /// Those in the cell, made when they are first asked for.
-    pub(super) fn of<'a>(cell: &'a OnceCell<Self>, goodput: &Goodput) -> Result<&'a Self, Skip> {
+    pub(super) fn of<'a>(cell: &'a OnceCell<Self>, goodput: &Binary) -> Result<&'a Self, Skip> {
         if cell.get().is_none() {
             // No other thread fills it at the same time.
             let _ = cell.set(Self::make(goodput)?);
@@ -42,8 +42,8 @@ impl Seeds {
         cell.get().ok_or_else(|| Skip::Broken("no results to damage".to_owned()))
     }
 
-    fn make(goodput: &Goodput) -> Result<Self, Skip> {
-        let scratch = Scratch::new()?;
+    fn make(goodput: &Binary) -> Result<Self, Skip> {
+        let scratch = ScratchFolder::new()?;
         let engine = Engine::start(goodput, scratch.path(), &[])?;
         for (name, words) in MADE {
             let url = engine.url();
@@ -66,7 +66,7 @@ impl Seeds {
     }
 }
 
-fn shadow(goodput: &Goodput, scratch: &Scratch, url: &str) -> Result<(), Skip> {
+fn shadow(goodput: &Binary, scratch: &ScratchFolder, url: &str) -> Result<(), Skip> {
     let words = ["shadow", "--primary", url, "--candidate", url, "--share", "100%"];
     let flags = ["--by", "request", "--block", "1s", "--listen", "127.0.0.1:0", "--out", "shadow"];
     let mut proxy = goodput.start(scratch.path(), "shadow", &[&words[..], &flags].concat())?;

@@ -10,8 +10,8 @@ use goodput_model::{MetricName, Slo};
 use goodput_sim::JobOutcome;
 
 use super::limits::{quantile, value};
-use super::{FitPoint, Fitted, Limits, Parameters, Sizes, Stretch, play};
-use crate::capacity::{Basis, Measured};
+use super::{FitPoint, Fitted, Parameters, Sizes, Stretch, StretchLimits, play};
+use crate::capacity::{Basis, MeasuredLevel};
 
 /// Points that a fit needs, and how far apart the lowest and the highest must lie.
 const LEAST_POINTS: usize = 3;
@@ -34,7 +34,7 @@ const RESOLUTION: f64 = 0.06;
 /// The model that behaves as the measured replica did, or why there is none.
 pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
     let slo = basis.terms().ok_or("there is no SLO to judge simulated requests by")?;
-    let limits = Limits::of(&slo, basis.attainment_target)?;
+    let limits = StretchLimits::of(&slo, basis.attainment_target)?;
     let most = basis
         .most_rps()
         .ok_or("nothing limits what a replica carries, so the limit of the model is unknown")?;
@@ -46,13 +46,13 @@ pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
     let points = points(basis, most)?;
     let burn_in_s = points.iter().map(|point| 3.0 * point.e2e_ms / 1e3).fold(10.0, f64::max);
     let burn_in_s = burn_in_s.min(MOST_BURN_IN_S);
-    let bench = Bench { sizes, slo: &slo, limits, points: &points, limit_rps, burn_in_s };
+    let bench = FitBench { sizes, slo: &slo, limits, points: &points, limit_rps, burn_in_s };
     let best = bench.best()?;
     bench.accept(&best)
 }
 
 /// A measured point, as far as the fit needs it.
-struct Point {
+struct FitSample {
     rps: f64,
     /// Sequences in a step.
     batch: f64,
@@ -62,7 +62,7 @@ struct Point {
     e2e_ms: f64,
 }
 
-fn point(level: &Measured) -> Option<Point> {
+fn point(level: &MeasuredLevel) -> Option<FitSample> {
     let figures = &level.figures;
     if !level.is_open || figures.over_saturated == Some(true) || figures.failed * 20 > figures.ok {
         return None;
@@ -76,13 +76,13 @@ fn point(level: &Measured) -> Option<Point> {
     let decoding = level.rps * ((e2e_ms - before) / 1e3).max(0.0);
     let batch = figures.batch.and_then(positive).unwrap_or(decoding);
     let ttft_p99_ms = figures.ttft_ms.p99.and_then(|p99| positive(p99.value));
-    Some(Point { rps: level.rps, batch, tpot_ms, ttft_p50_ms, ttft_p99_ms, e2e_ms })
+    Some(FitSample { rps: level.rps, batch, tpot_ms, ttft_p50_ms, ttft_p99_ms, e2e_ms })
 }
 
 /// The points that were in balance, up to the first rate that is too much.
-fn points(basis: &Basis, rejected: f64) -> Result<Vec<Point>, String> {
+fn points(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
     let all = basis.levels.iter().filter(|level| level.rps <= rejected * 1.001);
-    let mut points: Vec<Point> = all.filter_map(point).collect();
+    let mut points: Vec<FitSample> = all.filter_map(point).collect();
     points.sort_by(|a, b| a.rps.total_cmp(&b.rps));
     let mut rates: Vec<f64> = points.iter().map(|point| point.rps).collect();
     rates.dedup_by(|b, a| *b <= *a * 1.005);
@@ -102,16 +102,16 @@ fn points(basis: &Basis, rejected: f64) -> Result<Vec<Point>, String> {
 }
 
 /// Everything that candidates are held against.
-struct Bench<'a> {
+struct FitBench<'a> {
     sizes: &'a Sizes,
     slo: &'a Slo,
-    limits: Limits,
-    points: &'a [Point],
+    limits: StretchLimits,
+    points: &'a [FitSample],
     limit_rps: f64,
     burn_in_s: f64,
 }
 
-impl Bench<'_> {
+impl FitBench<'_> {
     /// The candidate that comes closest to the points.
     fn best(&self) -> Result<Parameters, String> {
         let candidates = self.candidates()?;
@@ -241,7 +241,7 @@ impl Bench<'_> {
     /// queue of two runs differs by more than any model could.
     fn score(&self, parameters: &Parameters, every: usize) -> f64 {
         let (mut sum, mut weight) = (0.0, 0.0);
-        let calm = |point: &&Point| point.rps <= NEAR * self.limit_rps;
+        let calm = |point: &&FitSample| point.rps <= NEAR * self.limit_rps;
         for point in self.points.iter().filter(calm).step_by(every) {
             let [ttft_p50, ttft_p99, tpot_p50] = self.figures(parameters, point);
             let pairs = [
@@ -259,7 +259,7 @@ impl Bench<'_> {
     }
 
     /// TTFT p50, TTFT p99 and TPOT p50 of the model at a point.
-    fn figures(&self, parameters: &Parameters, point: &Point) -> [Option<f64>; 3] {
+    fn figures(&self, parameters: &Parameters, point: &FitSample) -> [Option<f64>; 3] {
         let Ok(profile) = parameters.profile() else { return [None; 3] };
         let seconds = (1_500.0 / point.rps).clamp(20.0, 900.0);
         let burn_in_s = (2e-3 * point.e2e_ms).min(self.burn_in_s);

@@ -8,21 +8,21 @@ const TARGET: f64 = 0.99;
 
 /// How the SLO is judged here.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::capacity) struct Limits {
+pub(in crate::capacity) struct StretchLimits {
     /// Share of requests that must keep the limits of single requests.
     pub(in crate::capacity) target: f64,
 }
 
 /// What came of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::capacity) struct Judged {
+pub(in crate::capacity) struct JudgedStretch {
     /// How far the worst figure lies from its limit, as a factor: above 1 the SLO is missed.
     pub(in crate::capacity) excess: f64,
     /// Share of requests inside all limits.
     pub(in crate::capacity) good_share: f64,
 }
 
-impl Limits {
+impl StretchLimits {
     /// Says which term the model has nothing to say about.
     pub(in crate::capacity) fn of(slo: &Slo, attainment: Option<f64>) -> Result<Self, String> {
         use MetricName::{Itl, MaxGap};
@@ -43,7 +43,7 @@ impl Limits {
         Ok(Self { target: attainment.unwrap_or(TARGET) })
     }
 
-    pub(in crate::capacity) fn judge(self, outcomes: &[JobOutcome], slo: &Slo) -> Judged {
+    pub(in crate::capacity) fn judge(self, outcomes: &[JobOutcome], slo: &Slo) -> JudgedStretch {
         let mut excess: f64 = 0.0;
         // Of each request, the worst of its limits: those of statistics count as limits of single
         // requests for the share of good ones only.
@@ -79,7 +79,7 @@ impl Limits {
         }
         let judged = if has_single { &worst_of_each } else { &worst_of_all };
         let good = judged.iter().filter(|worst| **worst <= 1.0).count();
-        Judged { excess, good_share: good as f64 / judged.len().max(1) as f64 }
+        JudgedStretch { excess, good_share: good as f64 / judged.len().max(1) as f64 }
     }
 }
 

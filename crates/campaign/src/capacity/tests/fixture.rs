@@ -8,8 +8,8 @@ use goodput_sim::{JobArrival, JobOutcome, Profile, SimEngine, SimJob, simulate};
 
 use super::campaign::curve::Curve;
 use super::campaign::sweep::{
-    Ask, Axis, Bounded, Figures, Goodput, GoodputState, Level, Miss, Point, PointSummary, Purpose,
-    Spread, Standing, SweepFacts, SweepPlan, SweepState, SweepSummary,
+    Axis, Bounded, Figures, Goodput, GoodputState, Level, Miss, Point, PointAsk, PointSpread,
+    PointStanding, PointSummary, Purpose, SweepFacts, SweepPlan, SweepState, SweepSummary,
 };
 
 /// A small engine with a known limit of sequences, prefill and step times.
@@ -70,11 +70,11 @@ fn bounded(value: f64) -> Bounded {
     Bounded { value, low: Some(value * 0.97), high: Some(value * 1.03) }
 }
 
-fn spread(mut values: Vec<f64>) -> Spread {
+fn spread(mut values: Vec<f64>) -> PointSpread {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| bounded(values[((values.len() - 1) as f64 * share).round() as usize]);
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Spread { p50: Some(at(0.5)), p90: Some(at(0.9)), p99: Some(at(0.99)), mean: Some(mean) }
+    PointSpread { p50: Some(at(0.5)), p90: Some(at(0.9)), p99: Some(at(0.99)), mean: Some(mean) }
 }
 
 /// The figures of a run at a rate.
@@ -120,7 +120,7 @@ pub(crate) fn figures(rps: f64, outcomes: &[JobOutcome], limit_ms: f64) -> Figur
 
 /// A point of an open loop.
 pub(crate) fn point(number: u32, rps: f64, figures: Figures, met: bool) -> PointSummary {
-    let ask = Ask {
+    let ask = PointAsk {
         number,
         purpose: Purpose::Grid,
         level: Level::Rate(rps),
@@ -130,11 +130,11 @@ pub(crate) fn point(number: u32, rps: f64, figures: Figures, met: bool) -> Point
         seed: u64::from(number),
         stops: Some(StopEarly::Hopeless),
     };
-    let missed = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+    let missed = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     PointSummary {
         folder: format!("points/{number:03}"),
         point: Point { ask, figures },
-        standing: if met { Standing::Met } else { missed },
+        standing: if met { PointStanding::Met } else { missed },
     }
 }
 

@@ -88,7 +88,7 @@ pub fn differences(
     side: u32,
     is_live: bool,
 ) -> Vec<Difference> {
-    let mut check = Check { reference, candidate, side, found: Vec::new() };
+    let mut check = ComparabilityCheck { reference, candidate, side, found: Vec::new() };
     check.workload(is_live);
     check.asked();
     if !is_live {
@@ -107,7 +107,7 @@ pub fn differences(
     check.found
 }
 
-struct Check<'a> {
+struct ComparabilityCheck<'a> {
     reference: &'a SideFacts,
     candidate: &'a SideFacts,
     side: u32,
@@ -121,7 +121,7 @@ struct Words<'a> {
     advice: &'a str,
 }
 
-impl Check<'_> {
+impl ComparabilityCheck<'_> {
     fn put(&mut self, code: &str, matter: Matter, spoils: &[&str], words: Words<'_>) {
         let Words { message, advice } = words;
         self.found.push(Difference {

@@ -3,7 +3,7 @@
 use goodput_model::{MetricName, excerpt};
 
 use super::{Gate, GateError, Limit};
-use crate::compare::{Scale, metric};
+use crate::compare::{MetricScale, metric};
 
 /// More conditions than anybody means.
 const MOST: usize = 32;
@@ -140,12 +140,12 @@ pub(super) fn statistic_of(name: &str) -> Option<(&str, &str)> {
     (read_statistic(statistic)? == statistic).then_some((of, statistic))
 }
 
-fn read_change(text: &str, scale: Scale) -> Result<f64, String> {
+fn read_change(text: &str, scale: MetricScale) -> Result<f64, String> {
     let text = text.trim();
     let expected = |what: &str| {
         let kind = match scale {
-            Scale::Ratio => "a change in percent like `+5%` or `-3%`",
-            Scale::Difference => "a change of the share in points like `+1%` or `-0.5%`",
+            MetricScale::Ratio => "a change in percent like `+5%` or `-3%`",
+            MetricScale::Difference => "a change of the share in points like `+1%` or `-0.5%`",
         };
         Err(format!("`{}` {what}: expected {kind}", excerpt(text.trim())))
     };
@@ -161,10 +161,10 @@ fn read_change(text: &str, scale: Scale) -> Result<f64, String> {
         return expected("is too small");
     }
     let range = match scale {
-        Scale::Ratio => -1.0..=LARGEST,
-        Scale::Difference => -1.0..=1.0,
+        MetricScale::Ratio => -1.0..=LARGEST,
+        MetricScale::Difference => -1.0..=1.0,
     };
-    if !range.contains(&change) || (scale == Scale::Ratio && change <= -1.0) {
+    if !range.contains(&change) || (scale == MetricScale::Ratio && change <= -1.0) {
         return expected("is more than can change");
     }
     // A zero has no sign.

@@ -173,13 +173,13 @@ fn finding(metric: &str, side: u32, ends: Option<(f64, f64)>) -> Finding {
         sd: None,
         is_tested: true,
         margin: 0.03,
-        outcome: Outcome::Inconclusive,
+        outcome: FigureOutcome::Inconclusive,
         further_blocks: None,
         is_doubtful: false,
     }
 }
 
-fn judged(text: &str, metric: &str, ends: (f64, f64)) -> Outcome {
+fn judged(text: &str, metric: &str, ends: (f64, f64)) -> FigureOutcome {
     let results = judge_gates(&[one(text)], &[finding(metric, 1, Some(ends))]);
     assert_eq!(results.len(), 1);
     results[0].outcome
@@ -187,7 +187,7 @@ fn judged(text: &str, metric: &str, ends: (f64, f64)) -> Outcome {
 
 #[test]
 fn a_gate_holds_where_the_whole_interval_does() {
-    use Outcome::{Equivalent, Inconclusive, Worse};
+    use FigureOutcome::{Equivalent, Inconclusive, Worse};
     let ttft = |ends| judged("p99 ttft < +5%", "ttft_p99", ends);
     assert_eq!(ttft((-0.02, 0.049)), Equivalent);
     assert_eq!(ttft((0.01, 0.049)), Equivalent, "a little worse is allowed");
@@ -210,15 +210,17 @@ fn a_gate_holds_where_the_whole_interval_does() {
 #[test]
 fn what_nobody_could_look_at_does_not_hold() {
     let gates = Gate::parse_all("p99 ttft < +5%, attainment > -1%").unwrap();
-    let refused =
-        Finding { outcome: Outcome::NoVerdict, ..finding("ttft_p99", 1, Some((-0.01, 0.01))) };
+    let refused = Finding {
+        outcome: FigureOutcome::NoVerdict,
+        ..finding("ttft_p99", 1, Some((-0.01, 0.01)))
+    };
     let results = judge_gates(&gates, &[refused, finding("ttft_p99", 2, None)]);
     let outcomes: Vec<_> = results.iter().map(|result| (result.side, result.outcome)).collect();
-    assert_eq!(outcomes, [1, 2, 1, 2].map(|side| (side, Outcome::NoVerdict)));
+    assert_eq!(outcomes, [1, 2, 1, 2].map(|side| (side, FigureOutcome::NoVerdict)));
     assert_eq!(results[0].high, Some(0.01), "its interval is shown all the same");
     assert_eq!(results[2].change, None);
     assert!(judge_gates(&gates, &[]).is_empty());
     // What is not in the family has an interval of its own choice.
     let described = Finding { is_tested: false, ..finding("ttft_p99", 1, Some((-0.01, 0.01))) };
-    assert_eq!(judge_gates(&gates, &[described])[0].outcome, Outcome::NoVerdict);
+    assert_eq!(judge_gates(&gates, &[described])[0].outcome, FigureOutcome::NoVerdict);
 }

@@ -7,7 +7,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use super::Saved;
 use crate::compare::doubts::cause;
 use crate::compare::metric::family;
-use crate::compare::{Ask, metric};
+use crate::compare::{RunAsk, metric};
 
 impl Saved<'_> {
     /// All of them.
@@ -123,7 +123,7 @@ impl Saved<'_> {
             })
         };
         let why = |verdict| {
-            let run = |ask: &Ask| format!("run {} of {}", ask.block, self.name(ask.side));
+            let run = |ask: &RunAsk| format!("run {} of {}", ask.block, self.name(ask.side));
             cause(&cells, verdict, run)
         };
         let void = format!("void, and left out{}", why(Verdict::Void));

@@ -6,20 +6,20 @@ use goodput_stats::paired::{
 
 use crate::compare::answer::{Alphas, widened};
 use crate::compare::blocks::NOTHING;
-use crate::compare::{Figure, Metric, Scale};
+use crate::compare::{Figure, Metric, MetricScale};
 
 /// Confidence of a run's own intervals.
 const OWN: f64 = 0.95;
 
 /// A difference of two groups of runs, of logarithms or of values.
-pub(super) struct Estimate {
-    spread: Spread,
+pub(super) struct DifferenceEstimate {
+    spread: KnownSpread,
     /// What was counted behind a share.
     pub(super) counts: Option<Counts>,
 }
 
 /// What is known of its spread.
-enum Spread {
+enum KnownSpread {
     /// Several runs on both sides.
     Runs { values: [Vec<f64>; 2], mean: f64 },
     /// Mean, and the floor's standard deviation and error, known to this many degrees of freedom.
@@ -28,14 +28,14 @@ enum Spread {
     Own { mean: f64, ends: Option<[f64; 2]> },
 }
 
-impl Spread {
+impl KnownSpread {
     /// Of the runs of the reference and of a candidate; of a side without any nothing. `floor`: the standard deviation of a
     /// difference of two runs, and its degrees of freedom.
     fn of(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
         if sides.iter().any(|figures| figures.is_empty()) {
             return Self::Own { mean: 0.0, ends: None };
         }
-        let scale = Values::of(metric, sides);
+        let scale = ValueScale::of(metric, sides);
         let values = sides.map(|figures| {
             figures.iter().map(|figure| scale.value(figure.value)).collect::<Vec<f64>>()
         });
@@ -57,8 +57,8 @@ impl Spread {
     }
 }
 
-impl Estimate {
-    /// Of the runs of the reference and of a candidate, as [`Spread::of`] has it, and of what was
+impl DifferenceEstimate {
+    /// Of the runs of the reference and of a candidate, as [`KnownSpread::of`] has it, and of what was
     /// counted in them.
     pub(super) fn of(
         metric: &Metric,
@@ -66,30 +66,30 @@ impl Estimate {
         floor: Option<(f64, f64)>,
         counts: Option<Counts>,
     ) -> Self {
-        Self { spread: Spread::of(metric, sides, floor), counts }
+        Self { spread: KnownSpread::of(metric, sides, floor), counts }
     }
 
     /// Whether it can tell chance from change.
     pub(super) fn is_test(&self) -> bool {
-        !matches!(self.spread, Spread::Own { .. })
+        !matches!(self.spread, KnownSpread::Own { .. })
     }
 
     pub(super) fn mean(&self) -> f64 {
         match self.spread {
-            Spread::Runs { mean, .. }
-            | Spread::Floor { spread: [mean, ..], .. }
-            | Spread::Own { mean, .. } => mean,
+            KnownSpread::Runs { mean, .. }
+            | KnownSpread::Floor { spread: [mean, ..], .. }
+            | KnownSpread::Own { mean, .. } => mean,
         }
     }
 
     /// The test of no difference, by how runs spread.
     fn test(&self, alpha: f64) -> Option<Unpaired> {
         match &self.spread {
-            Spread::Runs { values: [reference, candidate], .. } => {
+            KnownSpread::Runs { values: [reference, candidate], .. } => {
                 unpaired(reference, candidate, alpha)
             }
-            Spread::Floor { spread, degrees } => from_spread(*spread, *degrees, alpha),
-            Spread::Own { .. } => None,
+            KnownSpread::Floor { spread, degrees } => from_spread(*spread, *degrees, alpha),
+            KnownSpread::Own { .. } => None,
         }
     }
 
@@ -97,7 +97,7 @@ impl Estimate {
     pub(super) fn ends(&self, alpha: f64) -> Option<[f64; 2]> {
         let tested =
             self.test(alpha).map(|found| widened([found.low, found.high], self.counts, alpha));
-        let ends = if let Spread::Own { ends, .. } = self.spread { ends } else { tested };
+        let ends = if let KnownSpread::Own { ends, .. } = self.spread { ends } else { tested };
         ends.filter(|ends| ends.iter().all(|end| end.is_finite()))
     }
 
@@ -131,17 +131,17 @@ impl Estimate {
 }
 
 /// How values become numbers that are subtracted from one another.
-struct Values {
+struct ValueScale {
     is_log: bool,
     least: f64,
 }
 
-impl Values {
+impl ValueScale {
     fn of(metric: &Metric, sides: [&[Figure]; 2]) -> Self {
         let all = sides.into_iter().flatten().map(|figure| figure.value);
         let most = all.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let least = if most > 0.0 { most / NOTHING } else { 1.0 };
-        Self { is_log: metric.scale == Scale::Ratio, least }
+        Self { is_log: metric.scale == MetricScale::Ratio, least }
     }
 
     fn value(&self, value: f64) -> f64 {
@@ -154,7 +154,7 @@ impl Values {
 }
 
 /// The ends that the runs' own intervals make: distances of both sides add up in squares.
-fn own_ends(scale: &Values, sides: [&[Figure]; 2], mean: f64) -> Option<[f64; 2]> {
+fn own_ends(scale: &ValueScale, sides: [&[Figure]; 2], mean: f64) -> Option<[f64; 2]> {
     // The squared distance of the mean of some runs from one of its ends.
     let square = |figures: &[Figure], end: fn(&Figure) -> Option<f64>| -> Option<f64> {
         let each = figures

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::*;
-use crate::compare::{Ask, Matter};
+use crate::compare::{Matter, RunAsk};
 
 /// Both libraries are good to about this; values are of the order of 0.1.
 const CLOSE: f64 = 1e-9;
@@ -15,10 +15,10 @@ fn close(actual: Option<f64>, expected: f64) -> bool {
     actual.is_some_and(|actual| (actual - expected).abs() < CLOSE)
 }
 
-fn cell(level: u32, block: u32, figures: &[(&str, f64)]) -> Cell {
+fn cell(level: u32, block: u32, figures: &[(&str, f64)]) -> ComparedRun {
     let figure = |value| Figure { value, low: None, high: None };
-    Cell {
-        ask: Ask { number: 9, block, side: 9, level, seed: 1 },
+    ComparedRun {
+        ask: RunAsk { number: 9, block, side: 9, level, seed: 1 },
         verdict: Verdict::Valid,
         doubt: None,
         figures: figures.iter().map(|(name, value)| ((*name).to_owned(), figure(*value))).collect(),
@@ -31,7 +31,7 @@ fn cell(level: u32, block: u32, figures: &[(&str, f64)]) -> Cell {
     }
 }
 
-fn of_cells(name: &str, runs: Vec<Cell>) -> SavedSide {
+fn of_cells(name: &str, runs: Vec<ComparedRun>) -> SavedSide {
     SavedSide { side: Side { name: name.to_owned(), ..Side::default() }, runs }
 }
 
@@ -73,10 +73,10 @@ const SLOW: [f64; 5] = [110.0, 113.0, 107.0, 112.0, 108.0];
 fn several_runs_are_compared_by_welch_on_logarithms() {
     let found = compared(vec![side("old", "ttft_p50", &OLD), side("new", "ttft_p50", &SLOW)]);
     assert!(!found.is_paired && found.proof.is_none());
-    assert_eq!(found.outcome, Outcome::Worse);
+    assert_eq!(found.outcome, FigureOutcome::Worse);
     assert_eq!(found.design.sides, ["old", "new"]);
     let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
-    assert_eq!((finding.n, finding.is_tested, finding.outcome), (5, true, Outcome::Worse));
+    assert_eq!((finding.n, finding.is_tested, finding.outcome), (5, true, FigureOutcome::Worse));
     assert!(close(Some(finding.change), 0.099_873_589_422_051_34), "{}", finding.change);
     assert!(close(finding.low, 0.067_767_884_354_123_22), "{:?}", finding.low);
     assert!(close(finding.high, 0.132_944_650_643_702_23), "{:?}", finding.high);
@@ -114,7 +114,7 @@ fn figures_share_the_chance_of_a_wrong_word() {
     assert!(
         close(Some(attainment.change), -0.036) && close(attainment.p, 0.000_626_144_061_981_307_3)
     );
-    assert_eq!(attainment.outcome, Outcome::Worse, "a share is compared by its difference");
+    assert_eq!(attainment.outcome, FigureOutcome::Worse, "a share is compared by its difference");
     // One that is not tested is described for itself.
     assert!(!e2e.is_tested && close(e2e.low, 0.067_767_884_354_123_22));
 }
@@ -131,7 +131,7 @@ fn single_runs_have_no_verdict() {
     let found = compared(sides());
     assert_eq!(
         (found.outcome, found.findings[0].outcome),
-        (Outcome::NoVerdict, Outcome::NoVerdict)
+        (FigureOutcome::NoVerdict, FigureOutcome::NoVerdict)
     );
     // Distances of ln 1.2 and ln 1.1 below, of ln 1.1667 and ln 1.1111 above.
     let (low, high) = (1.2_f64.ln().hypot(1.1_f64.ln()), (7.0_f64 / 6.0).ln().hypot(0.9_f64.ln()));
@@ -143,7 +143,7 @@ fn single_runs_have_no_verdict() {
     assert_eq!(found.verdict, Verdict::Suspect);
     // An unknown fact cannot be required.
     let insisted = saved(CompareFacts::default(), Design::default(), sides(), None, true);
-    assert_eq!(insisted.outcome, Outcome::NoVerdict);
+    assert_eq!(insisted.outcome, FigureOutcome::NoVerdict);
     // A run without an interval of its own has none.
     let bare = compared(vec![side("old", "ttft_p50", &[1.0]), side("new", "ttft_p50", &[2.0])]);
     assert_eq!(
@@ -152,7 +152,7 @@ fn single_runs_have_no_verdict() {
     );
     // Nor have several runs against a single one a verdict.
     let mixed = compared(vec![side("old", "ttft_p50", &OLD), side("new", "ttft_p50", &[120.0])]);
-    assert_eq!(mixed.outcome, Outcome::NoVerdict);
+    assert_eq!(mixed.outcome, FigureOutcome::NoVerdict);
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn the_floor_says_how_single_runs_spread() {
     assert!(close(finding.high, 0.153_271_475_306_881_48), "{:?}", finding.high);
     assert!(close(finding.p, 0.002_046_344_948_642_843), "{:?}", finding.p);
     assert!(close(finding.sd, 0.02));
-    assert_eq!((found.outcome, found.verdict), (Outcome::Worse, Verdict::Valid));
+    assert_eq!((found.outcome, found.verdict), (FigureOutcome::Worse, Verdict::Valid));
     let few = found.caveats.iter().find(|caveat| caveat.code == CaveatCode::FewSamples).unwrap();
     assert!(few.message.contains("8 blocks of 30 s"), "{}", few.message);
     let open = &against(&[100.0], 102.0).findings[0];
-    assert_eq!(open.outcome, Outcome::Inconclusive);
+    assert_eq!(open.outcome, FigureOutcome::Inconclusive);
     assert!(
         close(open.low, -0.027_115_450_244_323_578) && close(open.high, 0.069_397_186_193_653_69)
     );
@@ -183,7 +183,7 @@ fn the_floor_says_how_single_runs_spread() {
     let other = |name, value| side(name, "tpot_p50", &[value]);
     let sides = vec![other("old", 1.0), other("new", 2.0)];
     let found = saved(CompareFacts::default(), at_eight(), sides, Some(floor()), false);
-    assert_eq!(found.outcome, Outcome::NoVerdict);
+    assert_eq!(found.outcome, FigureOutcome::NoVerdict);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_floor_of_something_else_does_not_help() {
         found(users(), of("8 users"), 30.0),
     ];
     for known in &known {
-        assert_eq!((known.outcome, known.verdict), (Outcome::Worse, Verdict::Valid));
+        assert_eq!((known.outcome, known.verdict), (FigureOutcome::Worse, Verdict::Valid));
     }
     let other = [
         found(at_eight(), of("16/s"), 30.0),
@@ -216,7 +216,7 @@ fn a_floor_of_something_else_does_not_help() {
         found(at_eight(), floor(), 20.0),
     ];
     for other in &other {
-        assert_eq!((other.outcome, other.verdict), (Outcome::NoVerdict, Verdict::Suspect));
+        assert_eq!((other.outcome, other.verdict), (FigureOutcome::NoVerdict, Verdict::Suspect));
         let few = other.caveats.iter().find(|one| one.code == CaveatCode::FewSamples).unwrap();
         assert!(few.message.contains("was measured on something else"), "{}", few.message);
         assert!(other.floor.is_some(), "it is shown all the same");
@@ -237,15 +237,15 @@ fn another_workload_is_refused_unless_the_user_insists() {
     let run =
         |insists| saved(CompareFacts::default(), design.clone(), sides.clone(), None, insists);
     let refused = run(false);
-    assert_eq!((refused.outcome, refused.verdict), (Outcome::NoVerdict, Verdict::Void));
-    assert_eq!(refused.findings[0].outcome, Outcome::NoVerdict);
-    assert_eq!(refused.gates[0].outcome, Outcome::NoVerdict);
+    assert_eq!((refused.outcome, refused.verdict), (FigureOutcome::NoVerdict, Verdict::Void));
+    assert_eq!(refused.findings[0].outcome, FigureOutcome::NoVerdict);
+    assert_eq!(refused.gates[0].outcome, FigureOutcome::NoVerdict);
     assert!(refused.findings[0].low.is_some(), "what was measured is shown all the same");
     assert_eq!(refused.differences[0].code, "workload_hash");
     assert_eq!(refused.differences[0].matter, Matter::Refuse);
     let insisted = run(true);
-    assert_eq!((insisted.outcome, insisted.verdict), (Outcome::Worse, Verdict::Suspect));
-    assert_eq!(insisted.gates[0].outcome, Outcome::Worse);
+    assert_eq!((insisted.outcome, insisted.verdict), (FigureOutcome::Worse, Verdict::Suspect));
+    assert_eq!(insisted.gates[0].outcome, FigureOutcome::Worse);
     assert_eq!(insisted.caveats[0].code, CaveatCode::NotComparable);
 }
 
@@ -273,12 +273,12 @@ fn a_gate_has_a_level_and_runs_of_its_own() {
     assert!(ttft.p.is_some_and(|p| p < 0.05));
     assert_eq!(
         (ttft.outcome, found.gates[0].outcome),
-        (Outcome::Inconclusive, Outcome::Equivalent)
+        (FigureOutcome::Inconclusive, FigureOutcome::Equivalent)
     );
-    assert_eq!((ttft.further_blocks, found.outcome), (None, Outcome::Equivalent));
+    assert_eq!((ttft.further_blocks, found.outcome), (None, FigureOutcome::Equivalent));
     let found = gated(&["p50 ttft < +3%"]);
     let ttft = &found.findings[0];
-    assert_eq!(found.gates[0].outcome, Outcome::Inconclusive);
+    assert_eq!(found.gates[0].outcome, FigureOutcome::Inconclusive);
     let room = 1.03_f64.ln() - 1.0256_f64.ln();
     let needed = goodput_stats::paired::blocks_to_find(room, ttft.sd.unwrap(), 0.05);
     assert_eq!(ttft.further_blocks, Some(needed - 5));
@@ -295,7 +295,7 @@ fn three_sides_have_an_order_with_ties() {
     let order: Vec<_> = found.ranking.iter().map(|rank| (rank.side, rank.rank)).collect();
     assert_eq!(order, [(2, 1), (1, 1), (0, 3)]);
     let outcomes: Vec<_> = found.findings.iter().map(|one| (one.side, one.outcome)).collect();
-    assert_eq!(outcomes, [(1, Outcome::Better), (2, Outcome::Better)]);
+    assert_eq!(outcomes, [(1, FigureOutcome::Better), (2, FigureOutcome::Better)]);
     assert_eq!(found.levels[0].rows[0].values.len(), 3);
     // More is better: the order turns round.
     let rates = compared(vec![
@@ -313,8 +313,8 @@ fn three_sides_have_an_order_with_ties() {
     let found = compared(vec![side("a", "ttft_p50", &OLD), side("b", "ttft_p50", &SLOW), other]);
     let order: Vec<_> = found.ranking.iter().map(|rank| (rank.side, rank.rank)).collect();
     assert_eq!(order, [(0, 1), (1, 2)]);
-    assert_eq!(found.findings[0].outcome, Outcome::Worse, "the others are compared");
-    assert_eq!(found.findings[1].outcome, Outcome::NoVerdict);
+    assert_eq!(found.findings[0].outcome, FigureOutcome::Worse, "the others are compared");
+    assert_eq!(found.findings[1].outcome, FigureOutcome::NoVerdict);
     assert!(found.caveats[0].message.starts_with("other: "), "{}", found.caveats[0].message);
 }
 
@@ -322,7 +322,7 @@ fn three_sides_have_an_order_with_ties() {
 fn levels_are_compared_each_for_itself() {
     let design = Design { levels: vec![Level::Rate(4.0), Level::Users(8)], ..Design::default() };
     let both = |name, first: &[f64], second: &[f64], load: &str| {
-        let at = |level, values: &[f64]| -> Vec<Cell> {
+        let at = |level, values: &[f64]| -> Vec<ComparedRun> {
             let runs =
                 (1u32..).zip(values).map(|(k, value)| cell(level, k, &[("ttft_p50", *value)]));
             runs.collect()
@@ -337,7 +337,7 @@ fn levels_are_compared_each_for_itself() {
     let sides = vec![both("old", &OLD, &OLD, "eight"), both("new", &OLD, &SLOW, "nine")];
     let found = saved(CompareFacts::default(), design, sides, None, true);
     let outcomes: Vec<_> = found.findings.iter().map(|one| (one.level, one.outcome)).collect();
-    assert_eq!(outcomes, [(0, Outcome::Equivalent), (1, Outcome::Worse)]);
+    assert_eq!(outcomes, [(0, FigureOutcome::Equivalent), (1, FigureOutcome::Worse)]);
     assert_eq!(found.findings[0].change.to_bits(), 0.0_f64.to_bits());
     assert_eq!(found.levels.len(), 2);
     assert_eq!(found.differences.len(), 1);
@@ -362,7 +362,7 @@ fn void_runs_are_left_out() {
         run.verdict = Verdict::Void;
     }
     let nothing = compared(vec![old, side("new", "ttft_p50", &SLOW)]);
-    assert_eq!((nothing.outcome, nothing.verdict), (Outcome::NoVerdict, Verdict::Void));
+    assert_eq!((nothing.outcome, nothing.verdict), (FigureOutcome::NoVerdict, Verdict::Void));
     assert!(nothing.findings.is_empty());
 }
 
@@ -386,8 +386,11 @@ fn a_tested_figure_that_a_run_lacks_has_no_verdict() {
         let of = |name: &str| found.findings.iter().find(|finding| finding.metric == name);
         let tail = of("ttft_p99").unwrap();
         assert_eq!((tail.n as usize, tail.is_tested), (whole, true));
-        assert_eq!((tail.outcome, found.outcome), (Outcome::NoVerdict, Outcome::NoVerdict));
-        assert_eq!(of("ttft_p50").unwrap().outcome, Outcome::Equivalent);
+        assert_eq!(
+            (tail.outcome, found.outcome),
+            (FigureOutcome::NoVerdict, FigureOutcome::NoVerdict)
+        );
+        assert_eq!(of("ttft_p50").unwrap().outcome, FigureOutcome::Equivalent);
         // An untested figure is described by the data there is.
         assert_eq!(of("e2e_p99").is_some(), whole > 0);
         let missing = found.caveats.iter().find(|one| one.code == CaveatCode::FigureMissing);
@@ -414,7 +417,7 @@ fn without_an_slo_nothing_of_it_is_missing() {
     };
     let found = compared(vec![with("old", ""), with("new", "p99 ttft < 1s")]);
     let tested: Vec<&str> = found.findings.iter().map(|one| one.metric.as_str()).collect();
-    assert_eq!((tested, found.outcome), (vec!["ttft_p50"], Outcome::Equivalent));
+    assert_eq!((tested, found.outcome), (vec!["ttft_p50"], FigureOutcome::Equivalent));
 }
 
 #[test]
@@ -422,8 +425,11 @@ fn odd_values_do_no_harm() {
     let rates = |values: &[f64]| side("x", "output_tokens_per_s", values);
     // Nothing at all is a hundredth of the most there was.
     let found = compared(vec![rates(&[50.0, 51.0, 49.0]), rates(&[0.0, 0.0, 0.0])]);
-    assert_eq!(found.outcome, Outcome::Worse);
-    assert_eq!(compared(vec![rates(&[0.0, 0.0]), rates(&[0.0, 0.0])]).outcome, Outcome::Equivalent);
+    assert_eq!(found.outcome, FigureOutcome::Worse);
+    assert_eq!(
+        compared(vec![rates(&[0.0, 0.0]), rates(&[0.0, 0.0])]).outcome,
+        FigureOutcome::Equivalent
+    );
     for values in [[f64::NAN, 1.0], [f64::INFINITY, f64::MAX], [-1.0, 0.0], [5e-324, 1e308]] {
         let found = compared(vec![rates(&values), rates(&[1.0, 2.0])]);
         let text = serde_json::to_string(&found.findings).unwrap();
@@ -433,9 +439,9 @@ fn odd_values_do_no_harm() {
         Floor { sd: BTreeMap::from([("ttft_p50".to_owned(), f64::NAN)]), blocks: 0, ..floor() };
     let sides = vec![side("a", "ttft_p50", &[1.0]), side("b", "ttft_p50", &[2.0])];
     let found = saved(CompareFacts::default(), Design::default(), sides, Some(odd), false);
-    assert_eq!(found.outcome, Outcome::NoVerdict);
-    assert_eq!(compared(Vec::new()).outcome, Outcome::NoVerdict);
-    assert_eq!(compared(vec![rates(&[])]).outcome, Outcome::NoVerdict);
+    assert_eq!(found.outcome, FigureOutcome::NoVerdict);
+    assert_eq!(compared(Vec::new()).outcome, FigureOutcome::NoVerdict);
+    assert_eq!(compared(vec![rates(&[])]).outcome, FigureOutcome::NoVerdict);
     let found = compared(vec![side("old", "ttft_p50", &OLD), side("new", "ttft_p50", &SLOW)]);
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Comparison>(&text).unwrap().gates, found.gates);
@@ -502,10 +508,10 @@ fn a_share_of_saved_runs_is_no_surer_than_its_counts() {
         compared(vec![clean("old"), clean("new")]).findings[0].clone()
     };
     let few = say(20);
-    assert_eq!(few.outcome, Outcome::Inconclusive);
+    assert_eq!(few.outcome, FigureOutcome::Inconclusive);
     let end = 1.0 - 0.025f64.powf(1.0 / 60.0);
     assert!((few.high.unwrap() - end).abs() < 1e-6 && (few.low.unwrap() + end).abs() < 1e-6);
     // 368 on each side rule a point out: some 19 runs of 20.
     assert!((16..=18).contains(&few.further_blocks.unwrap()), "{:?}", few.further_blocks);
-    assert_eq!(say(2_000).outcome, Outcome::Equivalent);
+    assert_eq!(say(2_000).outcome, FigureOutcome::Equivalent);
 }

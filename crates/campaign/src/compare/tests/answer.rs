@@ -9,7 +9,7 @@ fn below(metric: &str, change: f64) -> Gate {
     Gate { metric: metric.to_owned(), limit: Limit::Below, change }
 }
 
-fn one(design: &Design, done: &[Cell]) -> Finding {
+fn one(design: &Design, done: &[ComparedRun]) -> Finding {
     let all = findings(design, done);
     assert_eq!(all.len(), 1);
     all[0].clone()
@@ -30,7 +30,7 @@ fn a_ratio_is_the_mean_of_its_logarithms() {
     close(found.low.unwrap(), (2f64.ln() - half).exp() - 1.0);
     close(found.high.unwrap(), (2f64.ln() + half).exp() - 1.0);
     close(found.confidence, 0.95);
-    assert_eq!((found.n, found.is_tested, found.outcome), (3, true, Outcome::Inconclusive));
+    assert_eq!((found.n, found.is_tested, found.outcome), (3, true, FigureOutcome::Inconclusive));
 }
 
 #[test]
@@ -38,42 +38,45 @@ fn a_share_is_set_against_by_its_difference() {
     let found = one(&design(&[3]), &blocks("attainment", &[&[0.9, 0.5], &[1.0, 0.6], &[0.8, 0.4]]));
     close(found.change, -0.4);
     close(found.reference, 0.9);
-    assert_eq!(found.outcome, Outcome::Worse);
+    assert_eq!(found.outcome, FigureOutcome::Worse);
 }
 
 #[test]
 fn the_interval_against_the_margin_decides() {
     let say = |metric: &str, percents: &[f64]| one(&design(&[6]), &against_100(metric, percents));
     let up = [110.0, 111.0, 110.5, 109.5, 110.0, 111.0];
-    assert_eq!(say("ttft_p99", &up).outcome, Outcome::Worse);
-    assert_eq!(say("output_tokens_per_s", &up).outcome, Outcome::Better);
+    assert_eq!(say("ttft_p99", &up).outcome, FigureOutcome::Worse);
+    assert_eq!(say("output_tokens_per_s", &up).outcome, FigureOutcome::Better);
     let down = up.map(|percent| 10_000.0 / percent);
-    assert_eq!(say("ttft_p99", &down).outcome, Outcome::Better);
-    assert_eq!(say("output_tokens_per_s", &down).outcome, Outcome::Worse);
+    assert_eq!(say("ttft_p99", &down).outcome, FigureOutcome::Better);
+    assert_eq!(say("output_tokens_per_s", &down).outcome, FigureOutcome::Worse);
     // Plainly more, and plainly by less than matters.
     let little = [101.0, 101.1, 100.9, 101.0, 101.1, 100.9];
     let found = say("ttft_p99", &little);
     assert!(found.low.unwrap() > 0.0);
-    assert_eq!((found.outcome, found.further_blocks), (Outcome::Equivalent, None));
+    assert_eq!((found.outcome, found.further_blocks), (FigureOutcome::Equivalent, None));
     let wide = [95.0, 105.0, 96.0, 104.0, 95.0, 105.0];
     let found = say("ttft_p99", &wide);
-    assert_eq!(found.outcome, Outcome::Inconclusive);
+    assert_eq!(found.outcome, FigureOutcome::Inconclusive);
     assert!((10..100).contains(&found.further_blocks.unwrap()), "{:?}", found.further_blocks);
     // Who is the reference does not matter: 2.95 % more lies inside 3 %, and so does its inverse.
     let edge = [102.95; 6];
-    assert_eq!(say("ttft_p99", &edge).outcome, Outcome::Equivalent);
+    assert_eq!(say("ttft_p99", &edge).outcome, FigureOutcome::Equivalent);
     assert_eq!(
         say("ttft_p99", &edge.map(|percent| 10_000.0 / percent)).outcome,
-        Outcome::Equivalent
+        FigureOutcome::Equivalent
     );
     let beyond = [103.05; 6].map(|percent| 10_000.0 / percent);
-    assert_eq!(say("ttft_p99", &beyond).outcome, Outcome::Better);
+    assert_eq!(say("ttft_p99", &beyond).outcome, FigureOutcome::Better);
 }
 
 #[test]
 fn two_blocks_say_nothing() {
     let found = one(&design(&[2]), &against_100("ttft_p50", &[110.0, 111.0]));
-    assert_eq!((found.outcome, found.low, found.p, found.n), (Outcome::NoVerdict, None, None, 2));
+    assert_eq!(
+        (found.outcome, found.low, found.p, found.n),
+        (FigureOutcome::NoVerdict, None, None, 2)
+    );
     assert!(findings(&design(&[2]), &[]).is_empty());
 }
 
@@ -82,9 +85,12 @@ fn two_blocks_say_nothing() {
 fn nothing_at_all_is_worse_and_not_missing() {
     let done = blocks("goodput_rps", &[&[5.0, 0.0], &[6.0, 0.0], &[5.5, 0.0]]);
     let found = one(&design(&[3]), &done);
-    assert_eq!((found.outcome, found.is_tested, found.candidate), (Outcome::Worse, true, 0.0));
+    assert_eq!(
+        (found.outcome, found.is_tested, found.candidate),
+        (FigureOutcome::Worse, true, 0.0)
+    );
     let none = blocks("goodput_rps", &[&[0.0, 0.0], &[0.0, 0.0], &[0.0, 0.0]]);
-    assert_eq!(one(&design(&[3]), &none).outcome, Outcome::Equivalent);
+    assert_eq!(one(&design(&[3]), &none).outcome, FigureOutcome::Equivalent);
 }
 
 /// The runs that have it are a choice, so there is no verdict; and nothing is told of the whole
@@ -100,13 +106,13 @@ fn a_figure_that_a_run_lacks_stays_in_the_family() {
         }
         let all = findings(&design(&[4]), &done);
         close(all[0].confidence, 0.975);
-        assert_eq!(next(&design(&[3, 4]), &done), Step::Done(Stopped::LastLook));
+        assert_eq!(next(&design(&[3, 4]), &done), DesignStep::Done(Stopped::LastLook));
         all.into_iter()
             .map(|found| (found.metric, found.n, found.is_tested, found.outcome))
             .collect()
     };
-    let p50 = ("ttft_p50".to_owned(), 4, true, Outcome::Worse);
-    let p99 = |n| ("ttft_p99".to_owned(), n, true, Outcome::NoVerdict);
+    let p50 = ("ttft_p50".to_owned(), 4, true, FigureOutcome::Worse);
+    let p99 = |n| ("ttft_p99".to_owned(), n, true, FigureOutcome::NoVerdict);
     assert_eq!(told(&[3]), [p50.clone(), p99(3)]);
     // No run of the candidate has it, and some of the reference.
     assert_eq!(told(&[1, 3, 4, 5, 7]), [p50.clone(), p99(0)]);
@@ -122,8 +128,8 @@ fn a_gate_is_not_judged_by_the_blocks_that_survived() {
     let gates = vec![below("ttft_p99", 0.05)];
     let design = Design { gates, ..design(&[6, 8]) };
     let judged = judge_gates(&design.gates, &findings(&design, &done));
-    assert_eq!(judged[0].outcome, Outcome::NoVerdict);
-    assert_eq!(next(&design, &done), Step::Done(Stopped::LastLook));
+    assert_eq!(judged[0].outcome, FigureOutcome::NoVerdict);
+    assert_eq!(next(&design, &done), DesignStep::Done(Stopped::LastLook));
 }
 
 #[test]
@@ -134,10 +140,10 @@ fn each_metric_has_its_margin() {
         let found = one(design, &against_100(metric, &little));
         (found.margin, found.outcome)
     };
-    assert_eq!(say(&design, "ttft_p99"), (0.03, Outcome::Equivalent));
+    assert_eq!(say(&design, "ttft_p99"), (0.03, FigureOutcome::Equivalent));
     design.margins.insert("ttft_p99".to_owned(), 0.01);
-    assert_eq!(say(&design, "ttft_p99"), (0.01, Outcome::Worse));
-    assert_eq!(say(&design, "ttft_p50"), (0.03, Outcome::Equivalent));
+    assert_eq!(say(&design, "ttft_p99"), (0.01, FigureOutcome::Worse));
+    assert_eq!(say(&design, "ttft_p50"), (0.03, FigureOutcome::Equivalent));
     assert_eq!((design.margin_of("error_share"), design.margin_of("attainment")), (0.01, 0.03));
 }
 
@@ -151,7 +157,8 @@ fn errors_are_in_the_family() {
     let all = findings(&design(&[6]), &joined(faster, &errors));
     let told: Vec<_> =
         all.iter().map(|found| (found.metric.as_str(), found.is_tested, found.outcome)).collect();
-    let expected = [("ttft_p50", true, Outcome::Better), ("error_share", true, Outcome::Worse)];
+    let expected =
+        [("ttft_p50", true, FigureOutcome::Better), ("error_share", true, FigureOutcome::Worse)];
     assert_eq!(told, expected);
 }
 
@@ -189,8 +196,8 @@ fn what_is_sure_leaves_chance_to_the_rest() {
         assert!(all[0].high.unwrap() > 0.0, "the interval is that of the family");
         all[0].outcome
     };
-    assert_eq!(word([120.0, 120.1, 120.0, 120.1, 120.0, 120.1]), Outcome::Better);
-    assert_eq!(word([95.0, 105.0, 96.0, 104.0, 95.0, 105.0]), Outcome::Inconclusive);
+    assert_eq!(word([120.0, 120.1, 120.0, 120.1, 120.0, 120.1]), FigureOutcome::Better);
+    assert_eq!(word([95.0, 105.0, 96.0, 104.0, 95.0, 105.0]), FigureOutcome::Inconclusive);
 }
 
 /// What is not tested has an interval, and no word about the servers.
@@ -199,35 +206,35 @@ fn what_is_not_tested_is_described() {
     let told = against_100("ttft_p50", &[120.0, 120.1, 120.0, 120.1, 120.0, 120.1]);
     let other = against_100("e2e_p50", &[120.0, 120.1, 120.0, 120.1, 120.0, 120.1]);
     let all = findings(&design(&[6]), &joined(told, &other));
-    assert_eq!((all[0].is_tested, all[0].outcome), (true, Outcome::Worse));
-    assert_eq!((all[1].is_tested, all[1].outcome), (false, Outcome::Described));
+    assert_eq!((all[0].is_tested, all[0].outcome), (true, FigureOutcome::Worse));
+    assert_eq!((all[1].is_tested, all[1].outcome), (false, FigureOutcome::Described));
     assert!(all[1].low.unwrap() > 0.19);
     let one = findings(&design(&[2]), &against_100("e2e_p50", &[120.0, 120.1]));
-    assert_eq!(one[0].outcome, Outcome::NoVerdict, "two blocks do not describe either");
+    assert_eq!(one[0].outcome, FigureOutcome::NoVerdict, "two blocks do not describe either");
 }
 
 /// Runs of this many requests each, none of which failed or missed.
-fn clean(blocks: u32, requests: u64) -> Vec<Cell> {
-    let shares: Vec<Cell> = joined(
+fn clean(blocks: u32, requests: u64) -> Vec<ComparedRun> {
+    let shares: Vec<ComparedRun> = joined(
         super::blocks("error_share", &vec![&[0.0, 0.0][..]; blocks as usize]),
         &super::blocks("attainment", &vec![&[1.0, 1.0][..]; blocks as usize]),
     );
     let facts = SideFacts { requests, judged: requests, ..SideFacts::default() };
-    shares.into_iter().map(|cell| Cell { facts: facts.clone(), ..cell }).collect()
+    shares.into_iter().map(|cell| ComparedRun { facts: facts.clone(), ..cell }).collect()
 }
 
 /// Sixty requests without a failure allow one in twenty: no run differs, and yet little is known.
 #[test]
 fn a_share_is_no_surer_than_its_counts() {
-    let say = |requests: u64| -> Vec<(String, Outcome)> {
+    let say = |requests: u64| -> Vec<(String, FigureOutcome)> {
         let all = findings(&design(&[3]), &clean(3, requests));
         all.into_iter().map(|found| (found.metric, found.outcome)).collect()
     };
     let both = |one, other| vec![("attainment".to_owned(), one), ("error_share".to_owned(), other)];
-    assert_eq!(say(20), both(Outcome::Inconclusive, Outcome::Inconclusive));
+    assert_eq!(say(20), both(FigureOutcome::Inconclusive, FigureOutcome::Inconclusive));
     // Three points of attainment are told before one of errors.
-    assert_eq!(say(100), both(Outcome::Equivalent, Outcome::Inconclusive));
-    assert_eq!(say(2_000), both(Outcome::Equivalent, Outcome::Equivalent));
+    assert_eq!(say(100), both(FigureOutcome::Equivalent, FigureOutcome::Inconclusive));
+    assert_eq!(say(2_000), both(FigureOutcome::Equivalent, FigureOutcome::Equivalent));
     let found = &findings(&design(&[3]), &clean(3, 20))[1];
     // None of 60 on either side, at half of 5 %.
     let end = 1.0 - 0.0125f64.powf(1.0 / 60.0);
@@ -239,7 +246,7 @@ fn a_share_is_no_surer_than_its_counts() {
     // One that does not say how many there were.
     let mut silent = clean(3, 20);
     silent[0].facts.requests = 0;
-    assert_eq!(findings(&design(&[3]), &silent)[1].outcome, Outcome::Equivalent);
+    assert_eq!(findings(&design(&[3]), &silent)[1].outcome, FigureOutcome::Equivalent);
 }
 
 #[test]
@@ -249,8 +256,8 @@ fn a_gate_on_a_share_needs_the_counts() {
         let all = findings(&design, &clean(3, requests));
         judge_gates(&design.gates, &all)[0].outcome
     };
-    assert_eq!(say(20), Outcome::Inconclusive);
-    assert_eq!(say(2_000), Outcome::Equivalent);
+    assert_eq!(say(20), FigureOutcome::Inconclusive);
+    assert_eq!(say(2_000), FigureOutcome::Equivalent);
 }
 
 /// A gate has the interval that is printed, whatever the others say.
@@ -281,11 +288,14 @@ fn the_word_of_a_gated_figure_is_as_sure_as_the_family() {
         let found = all.iter().find(|found| found.metric == "ttft_p50").unwrap();
         assert!((0.025..0.05).contains(&found.p.unwrap()), "{found:?}");
         let judged = judge_gates(&design.gates, &all);
-        assert!(judged.iter().all(|result| result.outcome == Outcome::Equivalent), "{judged:?}");
+        assert!(
+            judged.iter().all(|result| result.outcome == FigureOutcome::Equivalent),
+            "{judged:?}"
+        );
         found.outcome
     };
-    assert_eq!(word(&["ttft_p50"]), Outcome::Better);
-    assert_eq!(word(&["ttft_p50", "tpot_p50"]), Outcome::Inconclusive);
+    assert_eq!(word(&["ttft_p50"]), FigureOutcome::Better);
+    assert_eq!(word(&["ttft_p50", "tpot_p50"]), FigureOutcome::Inconclusive);
 }
 
 /// What a gate waits for is that the change is told from its limit, not from zero.
@@ -365,7 +375,7 @@ fn no_place_claims_more_than_its_finding() {
     };
     let mut design = design(&[6]);
     design.sides.push("c".to_owned());
-    let places = |done: &[Cell]| {
+    let places = |done: &[ComparedRun]| {
         let all = findings(&design, done);
         let last = all.iter().find(|one| (&*one.metric, one.side) == ("ttft_p99", 2)).unwrap();
         let ranks = ranking(&design, done, &all, &[]);
@@ -381,13 +391,13 @@ fn no_place_claims_more_than_its_finding() {
     // Alone it is told from the reference by the first step (p = 0.02 is below 0.05 / 2), and not
     // from the other side, one of three pairs.
     let (outcome, ranks) = places(&done);
-    assert_eq!(outcome, Outcome::Worse);
+    assert_eq!(outcome, FigureOutcome::Worse);
     assert_eq!(ranks[2], (2, vec![0], vec![]));
     // With three more of them in the family nothing is told of it at all.
     for metric in ["ttft_p50", "tpot_p50", "tpot_p99"] {
         done = joined(done, &of(metric, slower));
     }
-    assert_eq!(places(&done), (Outcome::Inconclusive, tie));
+    assert_eq!(places(&done), (FigureOutcome::Inconclusive, tie));
     // What is plain is told of all.
     let plain = of("ttft_p99", same.map(|value| value + 20.0));
     assert_eq!(places(&plain).1[2], (3, vec![0, 1], vec![]));
@@ -413,12 +423,12 @@ fn names_and_directions() {
         |name: &str| metric(name).map(|found| (found.title, found.unit, found.better, found.scale));
     assert_eq!(
         of("ttft_p99.9").unwrap(),
-        ("p99.9 TTFT".to_owned(), "ms", Better::Lower, Scale::Ratio)
+        ("p99.9 TTFT".to_owned(), "ms", Better::Lower, MetricScale::Ratio)
     );
     assert_eq!(of("goodput_rps").unwrap().2, Better::Higher);
-    assert_eq!(of("attainment").unwrap().3, Scale::Difference);
+    assert_eq!(of("attainment").unwrap().3, MetricScale::Difference);
     let errors = of("error_share").unwrap();
-    assert_eq!((errors.2, errors.3), (Better::Lower, Scale::Difference));
+    assert_eq!((errors.2, errors.3), (Better::Lower, MetricScale::Difference));
     for name in [
         "ttft",
         "ttft_p",

@@ -7,18 +7,18 @@ use crate::compare::*;
 fn carry_out(
     design: &Design,
     most: usize,
-    verdict: impl Fn(&Ask) -> Verdict,
-) -> (Vec<Vec<Ask>>, Vec<Cell>, Option<Stopped>) {
+    verdict: impl Fn(&RunAsk) -> Verdict,
+) -> (Vec<Vec<RunAsk>>, Vec<ComparedRun>, Option<Stopped>) {
     let (mut steps, mut done) = (Vec::new(), Vec::new());
     while steps.len() < most {
         match next(design, &done) {
-            Step::Done(stopped) => return (steps, done, Some(stopped)),
-            Step::Measure(asks) => {
+            DesignStep::Done(stopped) => return (steps, done, Some(stopped)),
+            DesignStep::Measure(asks) => {
                 // Far apart in turn: nothing is ever known.
-                let value = |ask: &Ask| {
+                let value = |ask: &RunAsk| {
                     if (ask.block + ask.side).is_multiple_of(2) { 100.0 } else { 200.0 }
                 };
-                done.extend(asks.iter().map(|ask| Cell {
+                done.extend(asks.iter().map(|ask| ComparedRun {
                     verdict: verdict(ask),
                     doubt: None,
                     ..cell(*ask, &[("ttft_p50", value(ask))])
@@ -36,7 +36,7 @@ fn every_second_block_is_the_reverse_of_the_one_before() {
     design.sides.push("c".to_owned());
     let (steps, _, stopped) = carry_out(&design, 1000, |_| Verdict::Valid);
     assert_eq!((steps.len(), stopped), (120, Some(Stopped::LastLook)));
-    let asks: Vec<Ask> = steps.into_iter().flatten().collect();
+    let asks: Vec<RunAsk> = steps.into_iter().flatten().collect();
     let order = |block: usize| -> Vec<u32> {
         asks[3 * block..3 * block + 3].iter().map(|ask| ask.side).collect()
     };
@@ -78,7 +78,7 @@ fn it_goes_on_where_it_was() {
     let design = design(&[6, 8]);
     let (steps, done, _) = carry_out(&design, 1000, |_| Verdict::Valid);
     for (place, asks) in steps.iter().enumerate() {
-        assert_eq!(next(&design, &done[..place]), Step::Measure(asks.clone()));
+        assert_eq!(next(&design, &done[..place]), DesignStep::Measure(asks.clone()));
     }
     assert_eq!(estimate(&design, &done[..3], 10.0), (90.0, 130.0));
     assert_eq!(estimate(&design, &done[..12], 10.0), (40.0, 40.0));
@@ -89,8 +89,8 @@ fn it_goes_on_where_it_was() {
 fn blocks_with_a_void_run_are_left_and_replaced() {
     let design = design(&[6]);
     // The first run of blocks 2 and 4.
-    let first = |ask: &Ask| ask.number == 3 || ask.number == 6;
-    let verdict = |ask: &Ask| if first(ask) { Verdict::Void } else { Verdict::Suspect };
+    let first = |ask: &RunAsk| ask.number == 3 || ask.number == 6;
+    let verdict = |ask: &RunAsk| if first(ask) { Verdict::Void } else { Verdict::Suspect };
     let (steps, done, stopped) = carry_out(&design, 1000, verdict);
     assert_eq!(stopped, Some(Stopped::LastLook));
     let asked: Vec<u32> = steps.iter().map(|asks| asks[0].block).collect();
@@ -103,21 +103,21 @@ fn blocks_with_a_void_run_are_left_and_replaced() {
 
 #[test]
 fn a_look_ends_it_once_all_is_known() {
-    let same = |_: &Ask| 100.0;
-    let until = |design: &Design, value: &dyn Fn(&Ask) -> f64| {
+    let same = |_: &RunAsk| 100.0;
+    let until = |design: &Design, value: &dyn Fn(&RunAsk) -> f64| {
         let mut done = Vec::new();
         loop {
             match next(design, &done) {
-                Step::Measure(asks) => {
+                DesignStep::Measure(asks) => {
                     done.extend(asks.iter().map(|ask| cell(*ask, &[("ttft_p50", value(ask))])));
                 }
-                Step::Done(stopped) => return (done.len() / 2, stopped),
+                DesignStep::Done(stopped) => return (done.len() / 2, stopped),
             }
         }
     };
     let mut design = design(&[6, 8, 12]);
     assert_eq!(until(&design, &same), (6, Stopped::Known));
-    let never = |ask: &Ask| if (ask.block + ask.side).is_multiple_of(2) { 130.0 } else { 100.0 };
+    let never = |ask: &RunAsk| if (ask.block + ask.side).is_multiple_of(2) { 130.0 } else { 100.0 };
     assert_eq!(until(&design, &never), (12, Stopped::LastLook));
     // A target against itself shall say how far blocks spread.
     design.same_target = true;
@@ -126,7 +126,7 @@ fn a_look_ends_it_once_all_is_known() {
 
 #[test]
 fn nonsense_is_done() {
-    let done = |design: &Design| next(design, &[]) == Step::Done(Stopped::LastLook);
+    let done = |design: &Design| next(design, &[]) == DesignStep::Done(Stopped::LastLook);
     assert!(done(&Design { looks: vec![0], ..design(&[]) }));
     assert!(done(&Design { sides: Vec::new(), ..design(&[6]) }));
     assert_eq!(estimate(&design(&[6]), &[], f64::NAN), (0.0, 0.0));

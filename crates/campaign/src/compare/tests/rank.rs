@@ -32,7 +32,7 @@ fn who_is_better_than_the_better_is_better() {
     let all = findings(&design, &done);
     let own: Vec<_> = all.iter().filter(|found| found.metric == "ttft_p99").collect();
     let told: Vec<_> = own.iter().map(|found| found.outcome).collect();
-    assert_eq!(told, [Outcome::Better, Outcome::Worse, Outcome::Better]);
+    assert_eq!(told, [FigureOutcome::Better, FigureOutcome::Worse, FigureOutcome::Better]);
     let ranks = ranking(&design, &done, &all, &[]);
     let places: Vec<_> = ranks
         .iter()
@@ -46,12 +46,12 @@ fn who_is_better_than_the_better_is_better() {
 /// Sides with any words between them.
 struct Words {
     values: Vec<f64>,
-    words: Vec<Vec<Outcome>>,
+    words: Vec<Vec<FigureOutcome>>,
 }
 
 impl Words {
     /// What is said of the second against the first.
-    fn between(&self, [one, other]: [u32; 2]) -> Outcome {
+    fn between(&self, [one, other]: [u32; 2]) -> FigureOutcome {
         self.words[one as usize][other as usize]
     }
 }
@@ -64,17 +64,17 @@ impl Runs for Words {
     /// Of a figure that is better when it is lower, with a margin of 3 %.
     fn test(&self, _: (&Metric, u32), sides: [u32; 2], _: f64) -> Option<[f64; 2]> {
         match self.between(sides) {
-            Outcome::Better => Some([-0.2, -0.1]),
-            Outcome::Worse => Some([0.1, 0.2]),
-            Outcome::Equivalent => Some([-0.01, 0.01]),
-            Outcome::Inconclusive => Some([-0.1, 0.1]),
-            Outcome::NoVerdict | Outcome::Described => None,
+            FigureOutcome::Better => Some([-0.2, -0.1]),
+            FigureOutcome::Worse => Some([0.1, 0.2]),
+            FigureOutcome::Equivalent => Some([-0.01, 0.01]),
+            FigureOutcome::Inconclusive => Some([-0.1, 0.1]),
+            FigureOutcome::NoVerdict | FigureOutcome::Described => None,
         }
     }
 }
 
-fn word() -> impl Strategy<Value = Outcome> {
-    use Outcome::*;
+fn word() -> impl Strategy<Value = FigureOutcome> {
+    use FigureOutcome::*;
     prop_oneof![Just(Better), Just(Worse), Just(Equivalent), Just(Inconclusive), Just(NoVerdict)]
 }
 
@@ -91,12 +91,12 @@ proptest! {
     ) {
         let mut runs = Words { values, words };
         let count = runs.values.len() as u32;
-        let is_told = |word: Outcome| matches!(word, Outcome::Better | Outcome::Worse);
+        let is_told = |word: FigureOutcome| matches!(word, FigureOutcome::Better | FigureOutcome::Worse);
         for (one, row) in runs.words.iter_mut().enumerate().take(count as usize) {
             for (other, word) in row.iter_mut().enumerate().take(count as usize) {
                 if by_value && is_told(*word) {
                     let is_lower = runs.values[other] < runs.values[one];
-                    *word = if is_lower { Outcome::Better } else { Outcome::Worse };
+                    *word = if is_lower { FigureOutcome::Better } else { FigureOutcome::Worse };
                 }
             }
         }
@@ -121,8 +121,8 @@ proptest! {
             prop_assert!(above.into_iter().all(|above| own.behind.contains(above)), "{:?}", ranks);
             for other in (one + 1..count).filter(|_| one == 0 || by_value) {
                 let holds = match runs.between([one, other]) {
-                    Outcome::Better => is_ahead(other, one),
-                    Outcome::Worse => is_ahead(one, other),
+                    FigureOutcome::Better => is_ahead(other, one),
+                    FigureOutcome::Worse => is_ahead(one, other),
                     _ => true,
                 };
                 prop_assert!(holds, "{one} and {other}: {:?}", ranks);

@@ -6,7 +6,7 @@ use super::{against_100, design, joined};
 use crate::compare::doubts::{of_differences, silence};
 use crate::compare::*;
 
-fn compared(design: &Design, done: Vec<Cell>) -> Comparison {
+fn compared(design: &Design, done: Vec<ComparedRun>) -> Comparison {
     let sides = ["a", "b"].map(|name| Side {
         name: name.to_owned(),
         gpus: Some(if name == "a" { 4 } else { 8 }),
@@ -33,11 +33,11 @@ fn the_worst_word_is_that_of_the_whole() {
             joined(against_100("output_tokens_per_s", tokens), &against_100("ttft_p50", ttft));
         compared(&design(&[6]), done).outcome
     };
-    assert_eq!(say(&SAME, &SAME), Outcome::Equivalent);
-    assert_eq!(say(&MORE, &SAME), Outcome::Better);
-    assert_eq!(say(&MORE, &WILD), Outcome::Inconclusive);
-    assert_eq!(say(&WILD, &MORE), Outcome::Worse);
-    assert_eq!(compared(&design(&[6]), Vec::new()).outcome, Outcome::NoVerdict);
+    assert_eq!(say(&SAME, &SAME), FigureOutcome::Equivalent);
+    assert_eq!(say(&MORE, &SAME), FigureOutcome::Better);
+    assert_eq!(say(&MORE, &WILD), FigureOutcome::Inconclusive);
+    assert_eq!(say(&WILD, &MORE), FigureOutcome::Worse);
+    assert_eq!(compared(&design(&[6]), Vec::new()).outcome, FigureOutcome::NoVerdict);
 }
 
 #[test]
@@ -82,13 +82,16 @@ fn what_is_not_comparable_has_no_verdict() {
     let done = joined(against_100("output_tokens_per_s", &MORE), &against_100("ttft_p50", &MORE));
     let design = design(&[6]);
     let fresh = findings(&design, &done);
-    let outcomes = |spoils: &[&str]| -> Vec<Outcome> {
+    let outcomes = |spoils: &[&str]| -> Vec<FigureOutcome> {
         let mut all = fresh.clone();
         silence(&mut all, &[difference(Matter::Refuse, spoils)]);
         all.iter().map(|found| found.outcome).collect()
     };
-    assert_eq!(outcomes(&[]), [Outcome::NoVerdict, Outcome::NoVerdict]);
-    assert_eq!(outcomes(&["output_tokens_per_s"]), [Outcome::Worse, Outcome::NoVerdict]);
+    assert_eq!(outcomes(&[]), [FigureOutcome::NoVerdict, FigureOutcome::NoVerdict]);
+    assert_eq!(
+        outcomes(&["output_tokens_per_s"]),
+        [FigureOutcome::Worse, FigureOutcome::NoVerdict]
+    );
     let severity = |matter: Matter, spoils: &[&str], insists: bool| {
         of_differences(&design, &[difference(matter, spoils)], &fresh, insists)[0].severity
     };
@@ -107,19 +110,19 @@ fn void_runs_and_missing_tails_are_said() {
     let codes: Vec<_> = found.caveats.iter().map(|caveat| caveat.code).collect();
     assert_eq!(codes, [CaveatCode::DoubtfulRuns, CaveatCode::FigureMissing]);
     assert!(found.caveats[1].message.contains("b has it in 5 of 6 runs"), "{:?}", found.caveats);
-    assert_eq!((found.verdict, found.outcome), (Verdict::Suspect, Outcome::NoVerdict));
+    assert_eq!((found.verdict, found.outcome), (Verdict::Suspect, FigureOutcome::NoVerdict));
     // Both sides lack it once, in blocks of their own.
     done[2].figures.remove("ttft_p99");
     let found = compared(&design(&[6]), done.clone());
     assert_eq!(
         (found.caveats[1].code, found.outcome),
-        (CaveatCode::FigureMissing, Outcome::NoVerdict)
+        (CaveatCode::FigureMissing, FigureOutcome::NoVerdict)
     );
     for cell in &mut done {
         cell.verdict = Verdict::Void;
     }
     let found = compared(&design(&[6]), done);
-    assert_eq!((found.verdict, found.outcome), (Verdict::Void, Outcome::NoVerdict));
+    assert_eq!((found.verdict, found.outcome), (Verdict::Void, FigureOutcome::NoVerdict));
     assert_eq!(found.caveats[0].code, CaveatCode::NothingMeasured);
 }
 
@@ -187,7 +190,7 @@ fn what_differs_inside_blocks_is_said_too() {
         found.differences.iter().filter(|found| found.code == "cache_state").collect();
     assert_eq!((cache.len(), cache[0].matter, cache[0].side), (1, Matter::Refuse, 1));
     assert!(cache[0].message.starts_with("in 6 of 6 pairs of runs"), "{}", cache[0].message);
-    assert_eq!((found.verdict, found.outcome), (Verdict::Void, Outcome::NoVerdict));
+    assert_eq!((found.verdict, found.outcome), (Verdict::Void, FigureOutcome::NoVerdict));
     // Once is not a pattern.
     for cell in &mut done {
         cell.facts.cached_share = Some(if cell.ask.number == 1 { 0.1 } else { 0.0 });
@@ -197,7 +200,7 @@ fn what_differs_inside_blocks_is_said_too() {
 }
 
 /// A void run of block 7 and of those after it, by this side, with this share of failures.
-fn voids(sides: &[u32], failed_share: f64) -> Vec<Cell> {
+fn voids(sides: &[u32], failed_share: f64) -> Vec<ComparedRun> {
     let mut done = against_100("ttft_p50", &SAME);
     for (block, side) in (7..).zip(sides) {
         let mut cell = done[*side as usize].clone();
@@ -217,7 +220,7 @@ fn voids(sides: &[u32], failed_share: f64) -> Vec<Cell> {
 fn a_side_that_fails_is_not_forgotten_with_its_blocks() {
     // The client's doing, once on either side: their blocks do not count, and that is all.
     let found = compared(&design(&[6]), voids(&[0, 1], 0.0));
-    assert_eq!((found.verdict, found.outcome), (Verdict::Valid, Outcome::Equivalent));
+    assert_eq!((found.verdict, found.outcome), (Verdict::Valid, FigureOutcome::Equivalent));
     // The server's doing, once.
     let found = compared(&design(&[6]), voids(&[1], 0.6));
     assert_eq!(found.verdict, Verdict::Void);

@@ -8,7 +8,7 @@ fn errors_are_not_told_from_hardly_any_pairs() {
     let gates = Gate::parse_all("errors < +1%").unwrap();
     let of = |block_pairs: u32, n: u32| {
         let gates = gates.clone();
-        let settings = Settings { block_pairs, gates, ..Settings::default() };
+        let settings = PairSettings { block_pairs, gates, ..PairSettings::default() };
         let apart = 180.0 / f64::from(n);
         let pairs: Vec<Pair> = (0..n).map(|k| twice(apart * f64::from(k), 100.0, 1.0)).collect();
         compared(settings, &pairs)
@@ -17,29 +17,36 @@ fn errors_are_not_told_from_hardly_any_pairs() {
     let errors = finding(&few, "error_share");
     assert_eq!((few.comparison.blocks, errors.change, errors.n), (3, 0.0, 3));
     near(errors.high.unwrap(), 1.0 - 0.025_f64.powf(1.0 / 60.0), 1e-9);
-    assert_eq!((few.gates[0].outcome, few.outcome), (Outcome::Inconclusive, Outcome::Inconclusive));
-    assert_eq!(errors.outcome, Outcome::Inconclusive);
+    assert_eq!(
+        (few.gates[0].outcome, few.outcome),
+        (FigureOutcome::Inconclusive, FigureOutcome::Inconclusive)
+    );
+    assert_eq!(errors.outcome, FigureOutcome::Inconclusive);
     // 368 pairs would tell it, 20 in each block.
     assert!((16..=18).contains(&errors.further_blocks.unwrap()), "{errors:?}");
     let many = of(100, 400);
-    assert_eq!((many.gates[0].outcome, many.outcome), (Outcome::Equivalent, Outcome::Equivalent));
+    assert_eq!(
+        (many.gates[0].outcome, many.outcome),
+        (FigureOutcome::Equivalent, FigureOutcome::Equivalent)
+    );
     // One failure in each block has no spread, and is still uncertain: 3 of 60 on the candidate alone.
     let mut pairs: Vec<Pair> = (0..60).map(|k| twice(3.0 * f64::from(k), 100.0, 1.0)).collect();
     pairs
         .iter_mut()
         .step_by(20)
         .for_each(|one| one.candidate = failed(one.at, ErrorClass::Connect));
-    let found = compared(Settings { block_pairs: 19, gates, ..Settings::default() }, &pairs);
+    let found =
+        compared(PairSettings { block_pairs: 19, gates, ..PairSettings::default() }, &pairs);
     let errors = finding(&found, "error_share");
     near(errors.change, 0.05, 1e-9);
     assert!(errors.low.unwrap() < 0.01 && errors.p.unwrap() > 0.05, "{errors:?}");
-    assert_eq!(found.gates[0].outcome, Outcome::Inconclusive);
+    assert_eq!(found.gates[0].outcome, FigureOutcome::Inconclusive);
 }
 
 /// What eight minutes in which nothing differs say where chosen requests were dropped.
 fn with_drops(gates: &str, drops: &[(&str, u64)]) -> Comparison {
     let gates = if gates.is_empty() { vec![] } else { Gate::parse_all(gates).unwrap() };
-    let mut ledger = Ledger::new(Settings { gates, ..Settings::default() });
+    let mut ledger = Ledger::new(PairSettings { gates, ..PairSettings::default() });
     for pair in &minutes(|_| 1.0) {
         ledger.add(pair);
     }
@@ -53,13 +60,16 @@ fn what_a_failing_candidate_was_not_sent_counts_as_failed() {
     let outcomes = |found: &Comparison| found.gates.iter().map(|g| g.outcome).collect::<Vec<_>>();
     // One in a hundred is not yet too many.
     let few = with_drops(gates, &[("errors", 10)]);
-    assert_eq!(outcomes(&few), [Outcome::Equivalent; 2]);
-    assert_eq!((finding(&few, "error_share").change, few.outcome), (0.0, Outcome::Equivalent));
+    assert_eq!(outcomes(&few), [FigureOutcome::Equivalent; 2]);
+    assert_eq!(
+        (finding(&few, "error_share").change, few.outcome),
+        (0.0, FigureOutcome::Equivalent)
+    );
     assert_eq!(caveat(&few, CaveatCode::ShadowDrops), None);
     let found = with_drops(gates, &[("errors", 170)]);
-    assert_eq!(outcomes(&found), [Outcome::Equivalent, Outcome::Worse]);
+    assert_eq!(outcomes(&found), [FigureOutcome::Equivalent, FigureOutcome::Worse]);
     let errors = finding(&found, "error_share");
-    assert_eq!((errors.outcome, found.outcome), (Outcome::Worse, Outcome::Worse));
+    assert_eq!((errors.outcome, found.outcome), (FigureOutcome::Worse, FigureOutcome::Worse));
     near(errors.change, 0.17, 1e-9);
     near(found.gates[1].change.unwrap(), 0.17, 1e-9);
     let row = found.levels[0].rows.iter().find(|row| row.figure == "error_share").unwrap();
@@ -69,7 +79,7 @@ fn what_a_failing_candidate_was_not_sent_counts_as_failed() {
     assert!(text.starts_with("170 requests (17.0 % of the chosen) were not sent"), "{text}");
     assert!(!text.contains("calmer"), "{text}");
     // Without gates likewise.
-    assert_eq!(with_drops("", &[("errors", 11)]).outcome, Outcome::Worse);
+    assert_eq!(with_drops("", &[("errors", 11)]).outcome, FigureOutcome::Worse);
 }
 
 #[test]
@@ -77,33 +87,33 @@ fn a_candidate_that_is_behind_is_not_shown_to_be_as_fast() {
     let gates = "p50 ttft < +5%, errors < +5%";
     for why in ["waited", "queue_full", "queue_bytes"] {
         let few = with_drops(gates, &[(why, 50)]);
-        assert_eq!(few.outcome, Outcome::Equivalent, "{why}");
+        assert_eq!(few.outcome, FigureOutcome::Equivalent, "{why}");
         let found = with_drops(gates, &[(why, 51)]);
-        let outcomes: Vec<Outcome> = found.gates.iter().map(|gate| gate.outcome).collect();
-        assert_eq!(outcomes, [Outcome::Inconclusive, Outcome::Equivalent], "{why}");
+        let outcomes: Vec<FigureOutcome> = found.gates.iter().map(|gate| gate.outcome).collect();
+        assert_eq!(outcomes, [FigureOutcome::Inconclusive, FigureOutcome::Equivalent], "{why}");
         let ttft = finding(&found, "ttft_p50");
-        assert_eq!((ttft.outcome, ttft.further_blocks), (Outcome::Inconclusive, None));
+        assert_eq!((ttft.outcome, ttft.further_blocks), (FigureOutcome::Inconclusive, None));
         let (severity, text) = caveat(&found, CaveatCode::ShadowDrops).unwrap();
         assert_eq!(severity, Severity::Warn);
         assert!(text.contains("from the calmer minutes"), "{text}");
     }
     // What is slow all the same is slow.
     let gates = Gate::parse_all("p50 ttft < +5%").unwrap();
-    let mut ledger = Ledger::new(Settings { gates, ..Settings::default() });
+    let mut ledger = Ledger::new(PairSettings { gates, ..PairSettings::default() });
     for pair in &minutes(|_| 1.2) {
         ledger.add(pair);
     }
     let dropped = BTreeMap::from([("waited".to_owned(), 900)]);
     let shadow = ShadowFacts { dropped, ..facts() };
     let found = ledger.comparison(CompareFacts::default(), &shadow, sides());
-    assert_eq!(found.gates[0].outcome, Outcome::Worse);
+    assert_eq!(found.gates[0].outcome, FigureOutcome::Worse);
 }
 
 #[test]
 fn another_share_than_was_asked_for_is_said() {
     let said = |share: f64, passed: u64, chosen: u64| {
         let shadow = ShadowFacts { share, passed, chosen, ..facts() };
-        let ledger = Ledger::new(Settings::default());
+        let ledger = Ledger::new(PairSettings::default());
         let found = ledger.comparison(CompareFacts::default(), &shadow, sides());
         let text = "conversations are few or begin alike";
         let own = found.caveats.into_iter().find(|caveat| caveat.message.contains(text));

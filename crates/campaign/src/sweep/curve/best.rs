@@ -5,7 +5,7 @@ use goodput_model::Verdict;
 use crate::sweep::{Axis, Configuration, Goodput, GoodputState};
 
 /// A configuration with an answer, in requests per second.
-struct Entry {
+struct RankedConfiguration {
     place: usize,
     name: String,
     confirmed: f64,
@@ -18,7 +18,7 @@ struct Entry {
 /// The place of the configuration with the highest confirmed load, where one has an answer, and how
 /// sure that is, in words.
 pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
-    let entries: Vec<Entry> =
+    let entries: Vec<RankedConfiguration> =
         configurations.iter().enumerate().filter_map(|(place, one)| entry(place, one)).collect();
     let is_searched =
         |one: &Configuration| one.sweep.as_ref().is_some_and(|sweep| sweep.goodput.is_some());
@@ -32,7 +32,7 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
         };
         return (None, why.to_owned());
     };
-    let mut others: Vec<&Entry> =
+    let mut others: Vec<&RankedConfiguration> =
         entries.iter().filter(|entry| entry.place != first.place).collect();
     others.sort_by(|a, b| b.confirmed.total_cmp(&a.confirmed));
     let ties: Vec<&str> = others
@@ -59,8 +59,8 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
     (Some(first.place), format!("{because}{unknown}"))
 }
 
-fn beats(first: &Entry, second: &Entry) -> String {
-    let ends = |entry: &Entry| {
+fn beats(first: &RankedConfiguration, second: &RankedConfiguration) -> String {
+    let ends = |entry: &RankedConfiguration| {
         let high =
             if entry.high.is_finite() { format!("{:.1}]", entry.high) } else { "…)".to_owned() };
         format!("[{:.1}, {high}", entry.low)
@@ -81,7 +81,7 @@ pub(crate) fn name(configuration: &Configuration) -> String {
     if values.is_empty() { configuration.folder.clone() } else { values.join(" ") }
 }
 
-fn entry(place: usize, configuration: &Configuration) -> Option<Entry> {
+fn entry(place: usize, configuration: &Configuration) -> Option<RankedConfiguration> {
     let sweep = configuration.sweep.as_ref().filter(|sweep| sweep.verdict != Verdict::Void)?;
     let goodput = sweep.goodput.as_ref().filter(|goodput| is_answer(goodput))?;
     // Users of different configurations are not worth the same; requests are.
@@ -96,7 +96,7 @@ fn entry(place: usize, configuration: &Configuration) -> Option<Entry> {
     let (low, high) = goodput.crossing.map_or((confirmed, rejected), |at| {
         (at.low.unwrap_or(0.0) * each, at.high.map_or(f64::INFINITY, |high| high * each))
     });
-    Some(Entry { place, name: name(configuration), confirmed, low, high })
+    Some(RankedConfiguration { place, name: name(configuration), confirmed, low, high })
 }
 
 fn is_answer(goodput: &Goodput) -> bool {

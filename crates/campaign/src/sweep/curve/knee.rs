@@ -14,7 +14,7 @@
 use goodput_model::EndedBy;
 
 use super::{Knee, by_level, positive};
-use crate::sweep::{Figures, Miss, Point, PointSummary, Standing};
+use crate::sweep::{Figures, Miss, Point, PointStanding, PointSummary};
 
 /// The share that must be delivered.
 const SHARE: f64 = 0.99;
@@ -54,7 +54,7 @@ pub(super) fn knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
 pub(super) fn is_lost(point: &PointSummary) -> bool {
     let miss = matches!(
         point.standing,
-        Standing::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
+        PointStanding::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
     );
     miss || point.point.figures.over_saturated == Some(true)
 }
@@ -78,11 +78,12 @@ fn counted(points: &[&PointSummary]) -> Delivery {
     if all > 0.0 && 2.0 * requests(&is_lost) >= all {
         return Delivery::Short;
     }
-    let counted: Vec<Count> = points.iter().filter_map(|point| Count::of(&point.point)).collect();
+    let counted: Vec<RequestCount> =
+        points.iter().filter_map(|point| RequestCount::of(&point.point)).collect();
     if counted.is_empty() {
         return Delivery::CannotTell;
     }
-    let sum = |of: fn(&Count) -> f64| counted.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&RequestCount) -> f64| counted.iter().map(of).sum::<f64>();
     let (due, short) = (sum(|count| count.due), sum(|count| count.short));
     let failed = sum(|count| count.failed);
     if failed > (1.0 - SHARE) * due {
@@ -97,13 +98,13 @@ fn counted(points: &[&PointSummary]) -> Delivery {
         return Delivery::Short;
     }
     let is_judged = |point: &&PointSummary| {
-        point.point.figures.over_saturated == Some(false) || point.standing == Standing::Met
+        point.point.figures.over_saturated == Some(false) || point.standing == PointStanding::Met
     };
     if points.iter().any(is_judged) { Delivery::Delivered } else { Delivery::CannotTell }
 }
 
 /// Requests of one run.
-struct Count {
+struct RequestCount {
     /// Due inside the window.
     due: f64,
     /// More due than ended inside it.
@@ -116,7 +117,7 @@ struct Count {
     filling: f64,
 }
 
-impl Count {
+impl RequestCount {
     fn of(point: &Point) -> Option<Self> {
         let figures = &point.figures;
         let ended = delivered(figures)?;

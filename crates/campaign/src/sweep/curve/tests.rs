@@ -9,8 +9,8 @@ use super::isotonic::falling;
 use super::kneedle::knee as kneedle_of;
 use super::*;
 use crate::sweep::{
-    Ask, Axis, Configuration, Effort, Estimate, Figures, Goodput, GoodputState, Level, Miss, Point,
-    Spread, SweepFacts, SweepPlan, SweepState, SweepSummary,
+    Axis, Configuration, Effort, Figures, Goodput, GoodputState, Level, Miss, Point, PointAsk,
+    PointSpread, SweepFacts, SweepPlan, SweepState, SweepSummary, TimeEstimate,
 };
 
 fn fixture() -> Value {
@@ -94,7 +94,7 @@ pub(super) fn open(rate: f64, in_flight: f64) -> PointSummary {
         output_tps: Some(rate * 100.0),
         total_tps: Some(rate * 600.0),
         in_flight: Some(in_flight),
-        e2e_ms: Spread { mean: Some(1000.0), ..Spread::default() },
+        e2e_ms: PointSpread { mean: Some(1000.0), ..PointSpread::default() },
         input_tokens: Some(500.0),
         output_tokens: Some(100.0),
         over_saturated: Some(false),
@@ -103,7 +103,7 @@ pub(super) fn open(rate: f64, in_flight: f64) -> PointSummary {
         is_steady: Some(true),
         ..Figures::default()
     };
-    let ask = Ask {
+    let ask = PointAsk {
         number: 1,
         purpose: Purpose::Grid,
         level: Level::Rate(rate),
@@ -116,7 +116,7 @@ pub(super) fn open(rate: f64, in_flight: f64) -> PointSummary {
     PointSummary {
         folder: "001".to_owned(),
         point: Point { ask, figures },
-        standing: Standing::Met,
+        standing: PointStanding::Met,
     }
 }
 
@@ -126,7 +126,7 @@ fn with(mut point: PointSummary, change: impl FnOnce(&mut PointSummary)) -> Poin
 }
 
 /// A short probe: no verdict on its course, and this share of its arrivals ended inside it.
-fn short(rate: f64, in_flight: f64, ended: f64, standing: Standing) -> PointSummary {
+fn short(rate: f64, in_flight: f64, ended: f64, standing: PointStanding) -> PointSummary {
     with(open(rate, in_flight), |point| {
         let figures = &mut point.point.figures;
         (figures.window_s, figures.requests) = (15.0, (rate * 15.0) as u64);
@@ -157,10 +157,10 @@ fn the_knee_is_the_highest_level_that_is_delivered() {
 #[test]
 fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
     // 300 scheduled, 282 ended: 18 more in flight than at its start, of 40 on average (3 sd are 26.8).
-    let kept = short(20.0, 40.0, 0.94, Standing::Met);
+    let kept = short(20.0, 40.0, 0.94, PointStanding::Met);
     assert_eq!(curve(&[kept]).knee, Some(Knee { level: 20.0, beyond: None }));
     // The same where it is unknown whether the queue grows.
-    let missed = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+    let missed = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     let unclear = [open(10.0, 10.0), short(20.0, 40.0, 0.94, missed.clone())];
     assert_eq!(curve(&unclear).knee, Some(Knee { level: 10.0, beyond: None }));
     // 300 due, 240 ended: 60 more are beyond chance.
@@ -170,7 +170,7 @@ fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
     assert_eq!(curve(&lost).too_short, [0.0; 0]);
     // Without burn-in a window begins with an empty server.
     let cold =
-        with(short(20.0, 40.0, 0.80, Standing::Met), |point| point.point.ask.burn_in_s = 0.0);
+        with(short(20.0, 40.0, 0.80, PointStanding::Met), |point| point.point.ask.burn_in_s = 0.0);
     assert_eq!(curve(&[cold]).knee, Some(Knee { level: 20.0, beyond: None }));
 }
 
@@ -178,7 +178,7 @@ fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
 fn a_point_that_was_given_up_is_never_delivered() {
     let given_up = with(open(75.7, 10.0), |point| {
         point.point.figures.ended_by = Some(EndedBy::Hopeless);
-        point.standing = Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
+        point.standing = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     });
     let found = curve(&[open(10.0, 10.0), given_up]);
     assert_eq!(found.knee, Some(Knee { level: 10.0, beyond: None }));
@@ -225,12 +225,14 @@ fn warm_up_twins_and_spoilt_points_are_left_out() {
     for unclear in
         [Unclear::Client, Unclear::ServerGone, Unclear::Interrupted, Unclear::GivenUpTooEarly]
     {
-        assert!(!is_on_curve(&with(open(1.0, 1.0), |p| p.standing = Standing::Unclear(unclear))));
+        assert!(!is_on_curve(
+            &with(open(1.0, 1.0), |p| p.standing = PointStanding::Unclear(unclear))
+        ));
     }
     let void = with(open(1.0, 1.0), |point| point.point.figures.verdict = Verdict::Void);
     assert!(!is_on_curve(&void));
     // Without an SLO every point is unclear, and still has its place.
-    let nothing = |p: &mut PointSummary| p.standing = Standing::Unclear(Unclear::Nothing);
+    let nothing = |p: &mut PointSummary| p.standing = PointStanding::Unclear(Unclear::Nothing);
     assert!(is_on_curve(&with(open(1.0, 1.0), nothing)));
 }
 
@@ -321,7 +323,8 @@ fn the_front_and_the_peak() {
             point.point.figures.goodput_rps = Some(bounded(goodput));
         })
     };
-    let lost = with(point(50.0, 60.0, 2.0), |p| p.standing = Standing::Missed(Miss::OverSaturated));
+    let lost =
+        with(point(50.0, 60.0, 2.0), |p| p.standing = PointStanding::Missed(Miss::OverSaturated));
     // The second is beaten by the third in both.
     let points = [point(10.0, 20.0, 9.0), point(20.0, 40.0, 19.0), point(25.0, 35.0, 15.0), lost];
     let found = curve(&points);
@@ -376,7 +379,7 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
             model: String::new(),
             workload: String::new(),
             gpus: None,
-            estimated: None::<Estimate>,
+            estimated: None::<TimeEstimate>,
             took_s: 1.0,
         },
         plan,

@@ -17,7 +17,7 @@ const REACH: f64 = 10.0;
 
 /// Number in flight, throughput, weight.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct UslPoint {
     n: f64,
     x: f64,
     weight: f64,
@@ -32,11 +32,11 @@ pub(super) fn usl(points: &[&PointSummary]) -> Option<Usl> {
     if by_level(&used).len() < FEWEST {
         return None;
     }
-    let all: Vec<Seen> = used.iter().filter_map(|point| seen(point)).collect();
+    let all: Vec<UslPoint> = used.iter().filter_map(|point| seen(point)).collect();
     let law = fit(&all)?;
     let most = all.iter().map(|seen| seen.n).fold(0.0, f64::max);
     let again = |points: &[&PointSummary]| {
-        let drawn: Vec<Seen> = points.iter().filter_map(|point| seen(point)).collect();
+        let drawn: Vec<UslPoint> = points.iter().filter_map(|point| seen(point)).collect();
         // A law without a peak has it at infinity.
         Some(peak(fit(&drawn)?, most).unwrap_or(f64::INFINITY))
     };
@@ -45,13 +45,13 @@ pub(super) fn usl(points: &[&PointSummary]) -> Option<Usl> {
     Some(Usl { gamma, alpha, beta, peak, points: all.len() as u32, r2: explained(law, &all)? })
 }
 
-fn seen(point: &PointSummary) -> Option<Seen> {
+fn seen(point: &PointSummary) -> Option<UslPoint> {
     let figures = &point.point.figures;
     if is_lost(point) || figures.ended_by == Some(EndedBy::Hopeless) {
         return None;
     }
     let (n, x) = (positive(figures.in_flight)?, positive(figures.requests_per_s)?);
-    Some(Seen { n, x, weight: positive(Some(figures.window_s / x))? })
+    Some(UslPoint { n, x, weight: positive(Some(figures.window_s / x))? })
 }
 
 /// Where throughput is highest; none where it rises for ever, or as far as can be told.
@@ -61,7 +61,7 @@ fn peak([_, alpha, beta]: Law, most: f64) -> Option<f64> {
 }
 
 /// The law with the least weighted squares among those without negative parts.
-fn fit(seen: &[Seen]) -> Option<Law> {
+fn fit(seen: &[UslPoint]) -> Option<Law> {
     let is_allowed = |law: &Law| law[0] > 0.0 && law[1] >= 0.0 && law[2] >= 0.0;
     let all = descend(seen, [true, true, true]).filter(is_allowed);
     // Else the best one lies on an edge.
@@ -74,7 +74,7 @@ fn fit(seen: &[Seen]) -> Option<Law> {
 }
 
 /// Levenberg–Marquardt over the free ones of the parameters; the others are 0.
-fn descend(seen: &[Seen], free: [bool; 3]) -> Option<Law> {
+fn descend(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
     let mut law = start(seen, free)?;
     let mut error = squares(law, seen);
     let mut damping = 1e-3;
@@ -99,9 +99,9 @@ fn descend(seen: &[Seen], free: [bool; 3]) -> Option<Law> {
 }
 
 /// N/X is linear in 1/γ, α/γ and β/γ: close, but with other weights.
-fn start(seen: &[Seen], free: [bool; 3]) -> Option<Law> {
+fn start(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
     let (mut matrix, mut vector) = ([[0.0; 3]; 3], [0.0; 3]);
-    for Seen { n, x, weight } in seen {
+    for UslPoint { n, x, weight } in seen {
         let basis = masked([1.0, n - 1.0, n * (n - 1.0)], free);
         let weight = weight * x.powi(4) / (n * n);
         gather(&mut matrix, &mut vector, basis, weight, n / x);
@@ -121,8 +121,8 @@ fn divisor([_, alpha, beta]: Law, n: f64) -> f64 {
 }
 
 /// Infinite where the law is none.
-fn squares(law: Law, seen: &[Seen]) -> f64 {
-    let square = |Seen { n, x, weight }: &Seen| {
+fn squares(law: Law, seen: &[UslPoint]) -> f64 {
+    let square = |UslPoint { n, x, weight }: &UslPoint| {
         let below = divisor(law, *n);
         if below > 0.0 { weight * (x - law[0] * n / below).powi(2) } else { f64::INFINITY }
     };
@@ -131,9 +131,9 @@ fn squares(law: Law, seen: &[Seen]) -> f64 {
 }
 
 /// The normal equations of a step.
-fn normal(law: Law, seen: &[Seen], free: [bool; 3]) -> ([[f64; 3]; 3], [f64; 3]) {
+fn normal(law: Law, seen: &[UslPoint], free: [bool; 3]) -> ([[f64; 3]; 3], [f64; 3]) {
     let (mut matrix, mut vector) = ([[0.0; 3]; 3], [0.0; 3]);
-    for Seen { n, x, weight } in seen {
+    for UslPoint { n, x, weight } in seen {
         let below = divisor(law, *n);
         let model = law[0] * n / below;
         let slope = [n / below, -model * (n - 1.0) / below, -model * n * (n - 1.0) / below];
@@ -210,7 +210,7 @@ fn solve(matrix: [[f64; 3]; 3], vector: [f64; 3]) -> Option<[f64; 3]> {
 }
 
 /// The share of the weighted variance that the law explains.
-fn explained(law: Law, seen: &[Seen]) -> Option<f64> {
+fn explained(law: Law, seen: &[UslPoint]) -> Option<f64> {
     let weight: f64 = seen.iter().map(|seen| seen.weight).sum();
     let mean = seen.iter().map(|seen| seen.weight * seen.x).sum::<f64>() / weight;
     let around: f64 = seen.iter().map(|seen| seen.weight * (seen.x - mean).powi(2)).sum();

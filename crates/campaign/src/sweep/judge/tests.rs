@@ -6,8 +6,8 @@ use super::*;
 use crate::sweep::planner::script::{figures, plan};
 use crate::sweep::{Bounded, TermFigure};
 
-fn missed(term: &str) -> Standing {
-    Standing::Missed(Miss::Term(term.to_owned()))
+fn missed(term: &str) -> PointStanding {
+    PointStanding::Missed(Miss::Term(term.to_owned()))
 }
 
 /// As a run would say it of its first term.
@@ -20,7 +20,7 @@ fn said(mut figures: Figures, kept: Option<bool>, state: SloState) -> Figures {
 #[test]
 fn a_point_is_what_its_run_says() {
     let plan = plan();
-    assert_eq!(judge(&figures(10.0, 0.005), &plan), Standing::Met);
+    assert_eq!(judge(&figures(10.0, 0.005), &plan), PointStanding::Met);
     assert_eq!(judge(&figures(10.0, 0.02), &plan), missed("p99 ttft < 500ms"));
     // A percentile of the completed requests is inside, but 3.3 % failed: the run calls it missed.
     let mut failing = figures(10.0, 0.033);
@@ -30,9 +30,9 @@ fn a_point_is_what_its_run_says() {
     assert_eq!(judge(&failing, &plan), missed("p99 ttft < 500ms"));
     // Where the run is in doubt, what was measured decides.
     let doubtful = |kept| judge(&said(figures(10.0, 0.0), kept, SloState::Undecided), &plan);
-    assert_eq!(doubtful(Some(true)), Standing::Met);
+    assert_eq!(doubtful(Some(true)), PointStanding::Met);
     assert_eq!(doubtful(Some(false)), missed("p99 ttft < 500ms"));
-    assert_eq!(doubtful(None), Standing::Met);
+    assert_eq!(doubtful(None), PointStanding::Met);
     // Beyond doubt is beyond doubt.
     let sure = said(figures(10.0, 0.0), Some(true), SloState::Missed);
     assert_eq!(judge(&sure, &plan), missed("p99 ttft < 500ms"));
@@ -43,10 +43,10 @@ fn a_refusal_is_the_servers_word_whatever_the_client_did() {
     let plan = plan();
     let mut spoilt = figures(10.0, 0.0);
     (spoilt.verdict, spoilt.doubts) = (Verdict::Void, vec!["schedule_slip".to_owned()]);
-    assert_eq!(judge(&spoilt, &plan), Standing::Unclear(Unclear::Client));
+    assert_eq!(judge(&spoilt, &plan), PointStanding::Unclear(Unclear::Client));
     spoilt.errors = vec![("http_429".to_owned(), spoilt.requests / 10)];
     spoilt.failed = spoilt.requests / 10;
-    assert_eq!(judge(&spoilt, &plan), Standing::Missed(Miss::RateLimited));
+    assert_eq!(judge(&spoilt, &plan), PointStanding::Missed(Miss::RateLimited));
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_point_that_was_given_up_names_what_was_out_of_reach() {
     };
     assert_eq!(judge(&given_up(0.02), &plan), missed("p99 ttft < 500ms"));
     // The stop was wrong: what was measured keeps the SLO.
-    assert_eq!(judge(&given_up(0.006), &plan), Standing::Unclear(Unclear::GivenUpTooEarly));
+    assert_eq!(judge(&given_up(0.006), &plan), PointStanding::Unclear(Unclear::GivenUpTooEarly));
     // A queue grows only where the analysis of the run found that it does.
     let mut growing = given_up(0.006);
     growing.over_saturated = Some(true);
-    assert_eq!(judge(&growing, &plan), Standing::Missed(Miss::OverSaturated));
+    assert_eq!(judge(&growing, &plan), PointStanding::Missed(Miss::OverSaturated));
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn requests_are_judged_together() {
         (figures.terms[0].state, figures.is_target_kept) = (Some(SloState::Reported), kept);
         figures
     };
-    assert_eq!(judge(&with(Some(true)), &plan), Standing::Met);
-    assert_eq!(judge(&with(Some(false)), &plan), Standing::Missed(Miss::Attainment));
+    assert_eq!(judge(&with(Some(true)), &plan), PointStanding::Met);
+    assert_eq!(judge(&with(Some(false)), &plan), PointStanding::Missed(Miss::Attainment));
 }
 
 #[test]
@@ -94,25 +94,25 @@ fn failures_have_their_causes() {
         figures
     };
     let judged = |errors: &[(&str, u64)], ok| judge(&with(errors, ok), &plan);
-    assert_eq!(judged(&[("http_429", 9)], 991), Standing::Met);
-    assert_eq!(judged(&[("http_429", 10)], 990), Standing::Missed(Miss::RateLimited));
-    assert_eq!(judged(&[("connect", 500)], 500), Standing::Unclear(Unclear::ServerGone));
+    assert_eq!(judged(&[("http_429", 9)], 991), PointStanding::Met);
+    assert_eq!(judged(&[("http_429", 10)], 990), PointStanding::Missed(Miss::RateLimited));
+    assert_eq!(judged(&[("connect", 500)], 500), PointStanding::Unclear(Unclear::ServerGone));
     assert_eq!(
         judged(&[("connect", 5), ("http_500", 5)], 0),
-        Standing::Unclear(Unclear::ServerGone)
+        PointStanding::Unclear(Unclear::ServerGone)
     );
-    assert_eq!(judged(&[("timeout", 600)], 400), Standing::Unclear(Unclear::ServerGone));
-    assert_eq!(judged(&[("local_limit", 6)], 994), Standing::Unclear(Unclear::Client));
+    assert_eq!(judged(&[("timeout", 600)], 400), PointStanding::Unclear(Unclear::ServerGone));
+    assert_eq!(judged(&[("local_limit", 6)], 994), PointStanding::Unclear(Unclear::Client));
     // Where the load is too much, late answers are expected.
     let mut swamped = with(&[("timeout", 600)], 400);
     swamped.over_saturated = Some(true);
-    assert_eq!(judge(&swamped, &plan), Standing::Missed(Miss::OverSaturated));
+    assert_eq!(judge(&swamped, &plan), PointStanding::Missed(Miss::OverSaturated));
     // What was promised about failures, as the run has judged it.
     let mut strict = plan.clone();
     strict.slo = Some("p99 ttft < 500ms, errors < 0.1%".parse().unwrap());
     let mut failing = with(&[("http_500", 1)], 999);
     failing.terms.push(run_term("errors < 0.1%", 0.1, 0.1, false));
-    assert_eq!(judge(&failing, &strict), Standing::Missed(Miss::Errors));
+    assert_eq!(judge(&failing, &strict), PointStanding::Missed(Miss::Errors));
     // 2.3 % of 500s: `errors < 5%` is kept, the percentile is not, and nothing waits.
     let mut lax = plan.clone();
     lax.slo = Some("p99 ttft < 500ms, errors < 5%".parse().unwrap());
@@ -123,9 +123,9 @@ fn failures_have_their_causes() {
     // A mean covers completed requests: then more than 1 % of failures are too much.
     let mut mean = plan.clone();
     mean.slo = Some("mean ttft < 500ms".parse().unwrap());
-    assert_eq!(judge(&with(&[("http_500", 10)], 990), &mean), Standing::Met);
+    assert_eq!(judge(&with(&[("http_500", 10)], 990), &mean), PointStanding::Met);
     let eleven = judge(&with(&[("http_500", 11)], 989), &mean);
-    assert_eq!(eleven, Standing::Missed(Miss::Errors));
+    assert_eq!(eleven, PointStanding::Missed(Miss::Errors));
 }
 
 /// A figure of the whole run.
@@ -150,12 +150,12 @@ fn a_void_run_is_told_apart_by_its_first_doubt() {
         figures.doubts = doubts.iter().map(|doubt| (*doubt).to_owned()).collect();
         judge(&figures, &plan)
     };
-    assert_eq!(void(&["schedule_slip", "errors"]), Standing::Unclear(Unclear::Client));
-    assert_eq!(void(&["canary"]), Standing::Unclear(Unclear::Client));
-    assert_eq!(void(&["shard_cut"]), Standing::Unclear(Unclear::Client));
-    assert_eq!(void(&["never_steady", "schedule_slip"]), Standing::Met);
+    assert_eq!(void(&["schedule_slip", "errors"]), PointStanding::Unclear(Unclear::Client));
+    assert_eq!(void(&["canary"]), PointStanding::Unclear(Unclear::Client));
+    assert_eq!(void(&["shard_cut"]), PointStanding::Unclear(Unclear::Client));
+    assert_eq!(void(&["never_steady", "schedule_slip"]), PointStanding::Met);
     for code in CLIENT {
-        assert_eq!(void(&[code.name()]), Standing::Unclear(Unclear::Client));
+        assert_eq!(void(&[code.name()]), PointStanding::Unclear(Unclear::Client));
     }
 }
 
@@ -167,19 +167,19 @@ fn the_end_of_a_run_counts() {
         figures.ended_by = Some(by);
         judge(&figures, &plan)
     };
-    assert_eq!(ended(EndedBy::User, 0.0), Standing::Unclear(Unclear::Interrupted));
-    assert_eq!(ended(EndedBy::Decided, 0.0), Standing::Met);
-    assert_eq!(ended(EndedBy::Hopeless, 0.0), Standing::Unclear(Unclear::GivenUpTooEarly));
+    assert_eq!(ended(EndedBy::User, 0.0), PointStanding::Unclear(Unclear::Interrupted));
+    assert_eq!(ended(EndedBy::Decided, 0.0), PointStanding::Met);
+    assert_eq!(ended(EndedBy::Hopeless, 0.0), PointStanding::Unclear(Unclear::GivenUpTooEarly));
     assert_eq!(ended(EndedBy::Hopeless, 0.1), missed("p99 ttft < 500ms"));
     let mut over = figures(10.0, 0.0);
     over.over_saturated = Some(true);
-    assert_eq!(judge(&over, &plan), Standing::Missed(Miss::OverSaturated));
+    assert_eq!(judge(&over, &plan), PointStanding::Missed(Miss::OverSaturated));
     over.requests = 0;
-    assert_eq!(judge(&over, &plan), Standing::Unclear(Unclear::Nothing));
+    assert_eq!(judge(&over, &plan), PointStanding::Unclear(Unclear::Nothing));
     // Nothing was promised.
     let mut free = plan.clone();
     free.slo = None;
-    assert_eq!(judge(&figures(10.0, 0.5), &free), Standing::Unclear(Unclear::Nothing));
+    assert_eq!(judge(&figures(10.0, 0.5), &free), PointStanding::Unclear(Unclear::Nothing));
 }
 
 #[test]
@@ -189,5 +189,5 @@ fn floors_under_the_throughput_do_not_turn_the_search_round() {
     let mut found = figures(10.0, 0.0);
     found.terms.push(run_term("rps > 20", 20.0, 10.0, false));
     assert_eq!(judge(&found, &plan), missed("rps > 20"));
-    assert_eq!(judge_load(&found, &plan), Standing::Met);
+    assert_eq!(judge_load(&found, &plan), PointStanding::Met);
 }

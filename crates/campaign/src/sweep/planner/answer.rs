@@ -4,10 +4,10 @@ use goodput_stats::SloState;
 
 use super::super::judge::is_throughput;
 use super::super::{
-    Axis, Bounded, Figures, Goodput, GoodputState, Miss, Point, Purpose, Standing, SweepPlan,
+    Axis, Bounded, Figures, Goodput, GoodputState, Miss, Point, PointStanding, Purpose, SweepPlan,
     Unclear,
 };
-use super::view::{Seen, View, is_same};
+use super::view::{CurveView, SeenPoint, is_same};
 use super::{fit, search};
 
 /// A claim that is too high by no more than this share is none.
@@ -16,10 +16,10 @@ const OVER_CLAIM: f64 = 1.03;
 /// The answer, as far as it is known; none where none was asked for.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     let slo = plan.slo.as_ref().filter(|_| plan.search)?;
-    let view = View::of(plan, points);
+    let view = CurveView::of(plan, points);
     let confirmed = search::confirmed(&view).filter(|level| below_shadow(&view, *level));
     let rejected = rejected(&view, confirmed);
-    let runs: Vec<&Seen<'_>> = confirmed
+    let runs: Vec<&SeenPoint<'_>> = confirmed
         .map(|level| search::runs_at(&view, Purpose::Confirm, level).collect())
         .unwrap_or_default();
     let seen = pooled(&runs);
@@ -52,12 +52,12 @@ pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     })
 }
 
-fn below_shadow(view: &View<'_>, level: f64) -> bool {
+fn below_shadow(view: &CurveView<'_>, level: f64) -> bool {
     view.shadow.is_none_or(|shadow| level < shadow)
 }
 
 /// Requests per second at a point.
-fn rps(plan: &SweepPlan, seen: &Seen<'_>) -> Option<f64> {
+fn rps(plan: &SweepPlan, seen: &SeenPoint<'_>) -> Option<f64> {
     match plan.axis {
         Axis::Rate => Some(seen.level * requests_each(seen.figures)),
         Axis::Concurrency => seen.figures.requests_per_s,
@@ -78,7 +78,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// The lowest level above the confirmed one at which a run to its end did not keep the SLO beyond
 /// doubt. A probe that was stopped rejects nothing.
-fn rejected<'b, 'a>(view: &'b View<'a>, confirmed: Option<f64>) -> Option<&'b Seen<'a>> {
+fn rejected<'b, 'a>(view: &'b CurveView<'a>, confirmed: Option<f64>) -> Option<&'b SeenPoint<'a>> {
     missed(view, confirmed, |seen| {
         let is_sure = seen.figures.slo_state == Some(SloState::Missed) || seen.is_wall();
         is_sure && seen.is_whole()
@@ -87,13 +87,13 @@ fn rejected<'b, 'a>(view: &'b View<'a>, confirmed: Option<f64>) -> Option<&'b Se
 
 /// The lowest level above the confirmed one that was missed in this way.
 fn missed<'b, 'a>(
-    view: &'b View<'a>,
+    view: &'b CurveView<'a>,
     confirmed: Option<f64>,
-    is: impl Fn(&Seen<'_>) -> bool,
-) -> Option<&'b Seen<'a>> {
+    is: impl Fn(&SeenPoint<'_>) -> bool,
+) -> Option<&'b SeenPoint<'a>> {
     view.seen
         .iter()
-        .filter(|seen| matches!(seen.standing, Standing::Missed(_)) && is(seen))
+        .filter(|seen| matches!(seen.standing, PointStanding::Missed(_)) && is(seen))
         .filter(|seen| {
             confirmed.is_none_or(|level| seen.level > level && !is_same(seen.level, level))
         })
@@ -102,7 +102,7 @@ fn missed<'b, 'a>(
 
 /// The share of good requests over several runs, with Wilson's interval on as many requests as say
 /// as much.
-fn pooled(runs: &[&Seen<'_>]) -> Option<Bounded> {
+fn pooled(runs: &[&SeenPoint<'_>]) -> Option<Bounded> {
     let (mut good, mut all, mut worth) = (0.0, 0.0, 0.0);
     for seen in runs {
         let n = seen.figures.requests as f64;
@@ -124,9 +124,9 @@ fn pooled(runs: &[&Seen<'_>]) -> Option<Bounded> {
 }
 
 fn words(
-    view: &View<'_>,
+    view: &CurveView<'_>,
     confirmed: Option<f64>,
-    rejected: Option<&Seen<'_>>,
+    rejected: Option<&SeenPoint<'_>>,
 ) -> (GoodputState, String) {
     let unit = unit(view.plan);
     if let Some(level) = confirmed {
@@ -158,10 +158,10 @@ fn words(
 }
 
 /// What a miss says about the server.
-fn limits(seen: &Seen<'_>) -> String {
+fn limits(seen: &SeenPoint<'_>) -> String {
     let level = short(seen.level);
     match &seen.standing {
-        Standing::Missed(Miss::Term(term)) => {
+        PointStanding::Missed(Miss::Term(term)) => {
             let found = seen.figures.terms.iter().find(|found| found.term == *term);
             // Failures are outside of every limit, and a percentile of the rest does not show them.
             let share = found.and_then(|found| found.attainment).map(|share| {
@@ -173,28 +173,28 @@ fn limits(seen: &Seen<'_>) -> String {
             };
             format!("`{term}` is missed at {level}{}", share.or_else(value).unwrap_or_default())
         }
-        Standing::Missed(Miss::Attainment) => {
+        PointStanding::Missed(Miss::Attainment) => {
             let share = seen.figures.attainment.map_or(0.0, |share| share.value);
             format!("only {:.2} % of the requests are good at {level}", share * 100.0)
         }
-        Standing::Missed(Miss::OverSaturated) => {
+        PointStanding::Missed(Miss::OverSaturated) => {
             format!("a queue grows at {level}: more requests arrive than complete")
         }
-        Standing::Missed(Miss::RateLimited) => {
+        PointStanding::Missed(Miss::RateLimited) => {
             format!(
                 "the server turns requests away at {level} (429, 503): its limit is its capacity"
             )
         }
-        Standing::Missed(Miss::Errors) => {
+        PointStanding::Missed(Miss::Errors) => {
             let share = seen.figures.failed as f64 / seen.figures.requests.max(1) as f64;
             format!("{:.1} % of the requests fail at {level}", share * 100.0)
         }
-        Standing::Met | Standing::Unclear(_) => String::new(),
+        PointStanding::Met | PointStanding::Unclear(_) => String::new(),
     }
 }
 
 /// What else to know.
-fn aside(view: &View<'_>) -> String {
+fn aside(view: &CurveView<'_>) -> String {
     match (view.shadow, view.changed) {
         (Some(shadow), _) => format!(
             "; levels above {} met the SLO although it missed twice: there is no single level at \
@@ -209,7 +209,7 @@ fn aside(view: &View<'_>) -> String {
 }
 
 /// A floor under the throughput that the confirmed level does not reach.
-fn floor(view: &View<'_>, level: f64) -> Option<(String, f64)> {
+fn floor(view: &CurveView<'_>, level: f64) -> Option<(String, f64)> {
     let terms = &view.plan.slo.as_ref()?.terms;
     let run = search::runs_at(view, Purpose::Confirm, level).last()?;
     terms.iter().filter(|term| is_throughput(term)).find_map(|term| {
@@ -220,7 +220,7 @@ fn floor(view: &View<'_>, level: f64) -> Option<(String, f64)> {
     })
 }
 
-fn unanswered(view: &View<'_>) -> (GoodputState, String) {
+fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
     let unit = unit(view.plan);
     let lowest = view.seen.iter().min_by(|a, b| a.level.total_cmp(&b.level));
     let last = view.points.last();
@@ -237,7 +237,7 @@ fn unanswered(view: &View<'_>) -> (GoodputState, String) {
     }
     match lowest {
         None => (GoodputState::Unclear, "nothing has been measured yet".to_owned()),
-        Some(seen) if seen.standing == Standing::Unclear(Unclear::Client) => {
+        Some(seen) if seen.standing == PointStanding::Unclear(Unclear::Client) => {
             let text = "the client is the limit: even the lowest load says nothing about the \
                         server"
                 .to_owned();

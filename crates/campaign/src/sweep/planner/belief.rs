@@ -11,7 +11,7 @@
 //! `docs/design/015-goodput-search.md` has how often they hold the truth.
 
 use super::super::Bounded;
-use super::fit::Mark;
+use super::fit::FitMark;
 
 /// 95 % lie between these.
 const ENDS: (f64, f64) = (0.025, 0.975);
@@ -44,7 +44,7 @@ const PROVEN: f64 = 6.63;
 
 /// A curve that the runs allow.
 #[derive(Debug, Clone, Copy)]
-struct Cell {
+struct CurveCell {
     /// Logarithm of the load at which it crosses.
     x: f64,
     slope: f64,
@@ -54,7 +54,7 @@ struct Cell {
 /// Curves, each as likely as the runs make it.
 #[derive(Debug, Clone)]
 pub(super) struct Belief {
-    cells: Vec<Cell>,
+    cells: Vec<CurveCell>,
     /// Weight of all curves that cross up to each of these, ascending.
     steps: Vec<(f64, f64)>,
     /// The logit of the allowed share.
@@ -70,8 +70,8 @@ impl Belief {
     /// What runs say about where misses reach this share: those that the curve goes through, and those
     /// next to it. None for fewer than two runs. A crossing above the ceiling is out of the question.
     pub(super) fn of(
-        marks: &[Mark],
-        far: &[Mark],
+        marks: &[FitMark],
+        far: &[FitMark],
         allowed: f64,
         ceiling: Option<f64>,
     ) -> Option<Self> {
@@ -84,22 +84,26 @@ impl Belief {
         let centre = marks.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
         let ceiling = ceiling.map_or(f64::INFINITY, f64::ln);
         let crossings: Vec<f64> = crossings(centre).filter(|x| *x <= ceiling).collect();
-        let spread = Spread::of(marks);
+        let spread = DevianceSpread::of(marks);
         let mut cells = Vec::with_capacity(crossings.len() * SLOPE_STEPS);
         let slopes: Vec<(f64, f64)> = slopes().collect();
         let kinds = KINDNESS.map(|by| (kinder(marks, by), kinder(far, by)));
         for (place, x) in crossings.iter().enumerate() {
             let width = width(&crossings, place);
             for (slope, prior) in &slopes {
-                let at = |mark: &Mark| share(goal, *slope, *x, mark.x);
-                let likelihood = |(near, far): &(Vec<Mark>, Vec<Mark>)| {
+                let at = |mark: &FitMark| share(goal, *slope, *x, mark.x);
+                let likelihood = |(near, far): &(Vec<FitMark>, Vec<FitMark>)| {
                     let near: f64 = near.iter().map(|mark| deviance(mark, at(mark))).sum();
                     let wrong = |mark| on_wrong_side(mark, at(mark), allowed);
                     spread.likelihood(near + far.iter().map(wrong).sum::<f64>())
                 };
                 let seen: f64 = kinds.iter().map(likelihood).sum();
                 // As likely at every height of the curve: so are crossings in proportion to its slope.
-                cells.push(Cell { x: *x, slope: *slope, weight: seen * prior * slope * width });
+                cells.push(CurveCell {
+                    x: *x,
+                    slope: *slope,
+                    weight: seen * prior * slope * width,
+                });
             }
         }
         let all: f64 = cells.iter().map(|cell| cell.weight).sum();
@@ -153,7 +157,7 @@ impl Belief {
     /// The share of requests that keep it at this load.
     pub(super) fn kept(&self, level: f64) -> Bounded {
         let x = level.ln();
-        let of = |cell: &Cell| (1.0 - share(self.goal, cell.slope, cell.x, x), cell.weight);
+        let of = |cell: &CurveCell| (1.0 - share(self.goal, cell.slope, cell.x, x), cell.weight);
         let mut shares: Vec<(f64, f64)> = self.cells.iter().map(of).collect();
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = 0.0;
@@ -220,31 +224,31 @@ fn slopes() -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// The runs as long ones would have been.
-fn kinder(marks: &[Mark], by: f64) -> Vec<Mark> {
-    let shift = |mark: &Mark| (1.0 - (by * mark.answers).clamp(0.0, MOST_KINDNESS)).ln();
-    marks.iter().map(|mark| Mark { x: mark.x + shift(mark), ..*mark }).collect()
+fn kinder(marks: &[FitMark], by: f64) -> Vec<FitMark> {
+    let shift = |mark: &FitMark| (1.0 - (by * mark.answers).clamp(0.0, MOST_KINDNESS)).ln();
+    marks.iter().map(|mark| FitMark { x: mark.x + shift(mark), ..*mark }).collect()
 }
 
 /// How far a run is from a curve that has this share of misses there.
-fn deviance(mark: &Mark, due: f64) -> f64 {
+fn deviance(mark: &FitMark, due: f64) -> f64 {
     let part = |seen: f64, due: f64| if seen > 0.0 { seen * (seen / due).ln() } else { 0.0 };
     2.0 * mark.weight * (part(mark.y, due) + part(1.0 - mark.y, 1.0 - due)).max(0.0)
 }
 
 /// How much a run speaks against a curve that has the crossing on the other side of it.
-fn on_wrong_side(mark: &Mark, due: f64, allowed: f64) -> f64 {
+fn on_wrong_side(mark: &FitMark, due: f64, allowed: f64) -> f64 {
     let is_wrong = (mark.y > allowed) != (due > allowed);
     if is_wrong { (deviance(mark, due) - deviance(mark, allowed)).max(0.0) } else { 0.0 }
 }
 
 /// How likely a deviance is, whatever the spread between runs.
-struct Spread {
+struct DevianceSpread {
     /// Runs that tell of it, without the curve that goes through them.
     runs: f64,
 }
 
-impl Spread {
-    fn of(marks: &[Mark]) -> Self {
+impl DevianceSpread {
+    fn of(marks: &[FitMark]) -> Self {
         // A run without a miss fits to any spread.
         let told = marks.iter().filter(|mark| mark.y > 0.0).count();
         Self { runs: told as f64 }

@@ -8,7 +8,7 @@ pub(super) const WARM_UP_REQUESTS: u64 = 64;
 
 /// The measures of an effort.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct EffortMeasures {
     /// Measured seconds of a point at least.
     pub(super) least_s: f64,
     /// And this many times p99 of E2E, up to `longest_s`.
@@ -47,7 +47,7 @@ pub(super) struct Pace {
     pub(super) steps: [(f64, f64); 2],
 }
 
-impl Pace {
+impl EffortMeasures {
     pub(super) fn of(effort: Effort) -> Self {
         let standard = Self {
             least_s: 60.0,

@@ -4,8 +4,8 @@
 use goodput_model::EndedBy;
 
 use super::super::{Axis, Level, Point, Purpose, SweepPlan};
-use super::view::{View, e2e_s};
-use super::{Estimate, Step, Wish, effort, grid, next};
+use super::view::{CurveView, e2e_s};
+use super::{SweepStep, TimeEstimate, Wish, effort, grid, next};
 
 /// Points of a bracket, as a rule.
 const BRACKET: f64 = 4.0;
@@ -22,11 +22,11 @@ const DRAIN: f64 = 1.2;
 type Part = (&'static str, f64, f64);
 
 /// How long it takes from here; none before the warm-up has told how fast the server is.
-pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<Estimate> {
-    let view = View::of(plan, points);
+pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
+    let view = CurveView::of(plan, points);
     view.warm?;
-    if next(plan, points) == Step::Done {
-        return Some(Estimate { seconds: 0.0, points: 0, parts: Vec::new() });
+    if next(plan, points) == SweepStep::Done {
+        return Some(TimeEstimate { seconds: 0.0, points: 0, parts: Vec::new() });
     }
     let parts = parts(&view);
     let stated: f64 = parts.iter().map(|part| part.2).sum();
@@ -49,23 +49,23 @@ pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<Estimate> {
         left.push(("what is left".to_owned(), seconds));
     }
     let points = (planned - done).max(1.0) as u32;
-    Some(Estimate { seconds, points, parts: left })
+    Some(TimeEstimate { seconds, points, parts: left })
 }
 
 /// Whether this run fits into the stated time, together with what must follow it.
-pub(super) fn has_time(view: &View<'_>, wish: Wish) -> bool {
+pub(super) fn has_time(view: &CurveView<'_>, wish: Wish) -> bool {
     let stated: f64 = parts(view).iter().map(|part| part.2).sum();
     let cost = cost(view, view.burn_in_s(wish.level) + view.seconds(wish));
     spent(view) + cost + needed(view) <= 1.03 * stated
 }
 
 /// Points after the warm-up.
-fn measured<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Point> {
+fn measured<'a>(view: &CurveView<'a>) -> impl Iterator<Item = &'a Point> {
     view.points.iter().filter(|point| point.ask.purpose != Purpose::WarmUp)
 }
 
 /// Seconds of all points after the warm-up, as far as figures tell.
-fn spent(view: &View<'_>) -> f64 {
+fn spent(view: &CurveView<'_>) -> f64 {
     let of = |point: &Point| {
         let is_given_up = point.figures.ended_by == Some(EndedBy::Hopeless);
         let drain = if is_given_up { 1.0 } else { DRAIN * e2e_s(&point.figures).1 };
@@ -76,24 +76,24 @@ fn spent(view: &View<'_>) -> f64 {
     measured(view).map(of).sum()
 }
 
-fn settle(view: &View<'_>) -> f64 {
+fn settle(view: &CurveView<'_>) -> f64 {
     if view.plan.settle_s.is_finite() { view.plan.settle_s.clamp(0.0, 3_600.0) } else { 0.0 }
 }
 
 /// A point with its drain and its pause.
-fn cost(view: &View<'_>, load_s: f64) -> f64 {
+fn cost(view: &CurveView<'_>, load_s: f64) -> f64 {
     load_s + DRAIN * SLOWER * view.e2e_s().1 + settle(view)
 }
 
 /// What must still come after the runs near the limit.
-fn needed(view: &View<'_>) -> f64 {
+fn needed(view: &CurveView<'_>) -> f64 {
     parts(view).iter().skip_while(|part| part.0 != CONFIRM).map(|part| part.2).sum()
 }
 
 const CONFIRM: &str = "confirmation";
 
 /// A typical point of this purpose.
-fn typical(view: &View<'_>, purpose: Purpose) -> f64 {
+fn typical(view: &CurveView<'_>, purpose: Purpose) -> f64 {
     let (mean, p99) = view.e2e_s();
     let rate = RISE * f64::from(effort::WARM_UP_USERS) / mean;
     let burn = view.burn_in_s(Level::Users(effort::WARM_UP_USERS));
@@ -101,7 +101,7 @@ fn typical(view: &View<'_>, purpose: Purpose) -> f64 {
 }
 
 /// What is stated: a function of the plan and of the warm-up.
-fn parts(view: &View<'_>) -> Vec<Part> {
+fn parts(view: &CurveView<'_>) -> Vec<Part> {
     let (plan, pace) = (view.plan, view.pace);
     let levels = grid::levels(view);
     let is_searched = plan.search && plan.slo.is_some();

@@ -3,8 +3,8 @@
 use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::super::judge::judge_load;
-use super::super::{Bounded, Figures, Miss, Point, Purpose, Standing, SweepPlan, Unclear};
-use super::view::{View, is_same};
+use super::super::{Bounded, Figures, Miss, Point, PointStanding, Purpose, SweepPlan, Unclear};
+use super::view::{CurveView, is_same};
 
 /// A figure of the anchor that moved by this share has moved.
 const MOVED: f64 = 0.10;
@@ -14,7 +14,7 @@ const COMPARABLE: u64 = 300;
 
 /// What to know about a sweep: servers that changed on the way, limits that are not the server's.
 pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
-    let view = View::of(plan, points);
+    let view = CurveView::of(plan, points);
     let mut found = conflicts(&view);
     found.extend(moved(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
     found.extend(refused(&view));
@@ -24,7 +24,7 @@ pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
     found
 }
 
-fn conflicts(view: &View<'_>) -> Vec<Caveat> {
+fn conflicts(view: &CurveView<'_>) -> Vec<Caveat> {
     let of = |conflict: &super::view::Conflict| {
         let (missed, kept) = (conflict.missed, conflict.kept);
         match conflict.again? {
@@ -106,8 +106,9 @@ fn has_moved(before: Bounded, after: Bounded) -> bool {
     change > MOVED && is_out(after.value, before) && is_out(before.value, after)
 }
 
-fn refused(view: &View<'_>) -> Option<Caveat> {
-    let is_refused = |standing: &Standing| matches!(standing, Standing::Missed(Miss::RateLimited));
+fn refused(view: &CurveView<'_>) -> Option<Caveat> {
+    let is_refused =
+        |standing: &PointStanding| matches!(standing, PointStanding::Missed(Miss::RateLimited));
     let levels = view.seen.iter().filter(|seen| is_refused(&seen.standing)).map(|seen| seen.level);
     let level = levels.min_by(f64::total_cmp)?;
     let message = format!(
@@ -117,7 +118,7 @@ fn refused(view: &View<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
 }
 
-fn client(view: &View<'_>) -> Option<Caveat> {
+fn client(view: &CurveView<'_>) -> Option<Caveat> {
     let level = view.client_limit()?;
     let message = format!(
         "at {level} the client was the bottleneck: that point says nothing \
@@ -128,8 +129,9 @@ fn client(view: &View<'_>) -> Option<Caveat> {
 }
 
 fn gone(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
-    let is_gone =
-        |point: &&Point| judge_load(&point.figures, plan) == Standing::Unclear(Unclear::ServerGone);
+    let is_gone = |point: &&Point| {
+        judge_load(&point.figures, plan) == PointStanding::Unclear(Unclear::ServerGone)
+    };
     let count = points.iter().filter(is_gone).count();
     (count > 0).then(|| {
         let message = format!("the server was unreachable in {count} of {} points", points.len());

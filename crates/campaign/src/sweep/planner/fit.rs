@@ -11,7 +11,7 @@ use goodput_stats::student_quantile;
 use super::super::judge::{allowed, target};
 use super::super::{Bounded, Figures};
 use super::belief::Belief;
-use super::view::{Seen, View, e2e_s};
+use super::view::{CurveView, SeenPoint, e2e_s};
 
 /// Points beyond this factor say nothing about the crossing.
 const NEAR: f64 = 1.25;
@@ -34,7 +34,7 @@ pub(super) struct Crossing {
 /// A point for a fit: logarithm of the load, share of misses (or logarithm of a mean over its
 /// limit), weight, and a mean answer as a share of its length.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct FitMark {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) weight: f64,
@@ -54,20 +54,20 @@ struct Fit {
 }
 
 /// The lowest crossing of all terms; none where no point is near.
-pub(super) fn crossing(view: &View<'_>) -> Option<Crossing> {
+pub(super) fn crossing(view: &CurveView<'_>) -> Option<Crossing> {
     nearest(view).map(|(fit, _)| fit.crossing)
 }
 
 /// How sure that crossing is, given that it does not lie above the ceiling; none where too little is
 /// known.
-pub(super) fn belief(view: &View<'_>, ceiling: Option<f64>) -> Option<Belief> {
+pub(super) fn belief(view: &CurveView<'_>, ceiling: Option<f64>) -> Option<Belief> {
     let (fit, near) = nearest(view)?;
     let (marks, far) = apart(view, &near, fit.allowed?, fit.term.as_ref());
     Belief::of(&marks, &far, fit.allowed?, ceiling)
 }
 
 /// The same of the share of good requests, whatever it must be.
-pub(super) fn attainment(view: &View<'_>) -> Option<Belief> {
+pub(super) fn attainment(view: &CurveView<'_>) -> Option<Belief> {
     let (fit, near) = nearest(view)?;
     let (marks, far) = apart(view, &near, fit.allowed?, None);
     Belief::of(&marks, &far, fit.allowed?, None)
@@ -76,29 +76,29 @@ pub(super) fn attainment(view: &View<'_>) -> Option<Belief> {
 /// What points say about a term: those that the curve goes through, and those that are far away, were
 /// stopped, or lie where it bends.
 fn apart(
-    view: &View<'_>,
-    near: &[&Seen<'_>],
+    view: &CurveView<'_>,
+    near: &[&SeenPoint<'_>],
     allowed: f64,
     term: Option<&SloTerm>,
-) -> (Vec<Mark>, Vec<Mark>) {
+) -> (Vec<FitMark>, Vec<FitMark>) {
     let clustering = together(near);
-    let counts = |seen: &&Seen<'_>| !seen.is_unclear() && seen.figures.requests > 0;
-    let mark = |seen: &Seen<'_>| {
+    let counts = |seen: &&SeenPoint<'_>| !seen.is_unclear() && seen.figures.requests > 0;
+    let mark = |seen: &SeenPoint<'_>| {
         let y = misses(seen.figures, term).filter(|y| y.is_finite())?.clamp(0.0, 1.0);
         let weight = seen.figures.requests as f64 / clustering;
         let is_through = (seen.is_whole() || !seen.is_coarse())
             && y <= THROUGH * allowed
             && near.iter().any(|near| near.place == seen.place);
-        Some((is_through, Mark { x: load(seen), y, weight, answers: answers(seen) }))
+        Some((is_through, FitMark { x: load(seen), y, weight, answers: answers(seen) }))
     };
     let all = view.seen.iter().filter(counts).filter_map(mark);
     let (through, off): (Vec<_>, Vec<_>) = all.partition(|(is_through, _)| *is_through);
-    let marks = |of: Vec<(bool, Mark)>| of.into_iter().map(|(_, mark)| mark).collect();
+    let marks = |of: Vec<(bool, FitMark)>| of.into_iter().map(|(_, mark)| mark).collect();
     (marks(through), marks(off))
 }
 
 /// The interval of a crossing of which only its standard error is known: that of a mean.
-pub(super) fn of_mean(view: &View<'_>, crossing: Crossing) -> Bounded {
+pub(super) fn of_mean(view: &CurveView<'_>, crossing: Crossing) -> Bounded {
     let runs = nearest(view).map_or(0, |(fit, _)| fit.marks as u64);
     let t = student_quantile(0.975, runs.saturating_sub(2).max(1));
     let at = |sign: f64| crossing.level * (sign * t * crossing.error).exp();
@@ -106,7 +106,7 @@ pub(super) fn of_mean(view: &View<'_>, crossing: Crossing) -> Bounded {
 }
 
 /// The fit with the lowest crossing, and the points near it.
-fn nearest<'a, 'b>(view: &'b View<'a>) -> Option<(Fit, Vec<&'b Seen<'a>>)> {
+fn nearest<'a, 'b>(view: &'b CurveView<'a>) -> Option<(Fit, Vec<&'b SeenPoint<'a>>)> {
     let mut guess = start(view)?;
     let mut found = None;
     if near(view, guess).is_empty() {
@@ -135,16 +135,16 @@ fn misses(figures: &Figures, term: Option<&SloTerm>) -> Option<f64> {
 }
 
 /// The middle of what is kept and what is missed.
-fn start(view: &View<'_>) -> Option<f64> {
+fn start(view: &CurveView<'_>) -> Option<f64> {
     match (view.low(), view.high()) {
         (Some(low), Some(high)) => Some((low * high).sqrt()),
         (low, high) => low.or(high),
     }
 }
 
-fn near<'a, 'b>(view: &'b View<'a>, guess: f64) -> Vec<&'b Seen<'a>> {
-    let is_near = |seen: &&Seen<'_>| (seen.level / guess).ln().abs() <= NEAR.ln();
-    let counts = |seen: &&Seen<'_>| !seen.is_unclear() && seen.figures.requests > 0;
+fn near<'a, 'b>(view: &'b CurveView<'a>, guess: f64) -> Vec<&'b SeenPoint<'a>> {
+    let is_near = |seen: &&SeenPoint<'_>| (seen.level / guess).ln().abs() <= NEAR.ln();
+    let counts = |seen: &&SeenPoint<'_>| !seen.is_unclear() && seen.figures.requests > 0;
     let near: Vec<_> = view.seen.iter().filter(is_near).filter(counts).collect();
     // A probe that ended when it seemed clear is short, and ended because of what it saw.
     let whole: Vec<_> = near
@@ -155,7 +155,7 @@ fn near<'a, 'b>(view: &'b View<'a>, guess: f64) -> Vec<&'b Seen<'a>> {
     if whole.is_empty() { near } else { whole }
 }
 
-fn lowest(view: &View<'_>, near: &[&Seen<'_>]) -> Option<Fit> {
+fn lowest(view: &CurveView<'_>, near: &[&SeenPoint<'_>]) -> Option<Fit> {
     let slo = view.plan.slo.as_ref()?;
     let each = slo.terms.iter().any(SloTerm::is_of_each_request);
     let together = (each || view.plan.attainment.is_some()).then(|| {
@@ -183,8 +183,8 @@ fn of_term<'a>(figures: &'a Figures, term: &SloTerm) -> Option<&'a super::super:
 }
 
 /// How many requests say as much as one, over all points: each point's own figure is noise.
-fn clustering(near: &[&Seen<'_>]) -> f64 {
-    let ratio = |seen: &&Seen<'_>| {
+fn clustering(near: &[&SeenPoint<'_>]) -> f64 {
+    let ratio = |seen: &&SeenPoint<'_>| {
         let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
         // Without a miss nothing is seen of it.
         let has_misses = seen.figures.attainment.is_some_and(|share| share.value < 1.0);
@@ -197,8 +197,8 @@ fn clustering(near: &[&Seen<'_>]) -> f64 {
 
 /// The same for how sure it is: as many as come together where misses are. A run without any has not
 /// seen a cluster, which does not mean that there is none.
-fn together(near: &[&Seen<'_>]) -> f64 {
-    let of = |seen: &&Seen<'_>| {
+fn together(near: &[&SeenPoint<'_>]) -> f64 {
+    let of = |seen: &&SeenPoint<'_>| {
         let requests = seen.figures.requests as f64;
         let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
         let misses = (1.0 - seen.figures.attainment?.value) * requests;
@@ -209,26 +209,26 @@ fn together(near: &[&Seen<'_>]) -> f64 {
 }
 
 fn marks(
-    near: &[&Seen<'_>],
+    near: &[&SeenPoint<'_>],
     clustering: f64,
     share: &dyn Fn(&Figures) -> Option<f64>,
-) -> Vec<Mark> {
-    let of = |seen: &&Seen<'_>| {
+) -> Vec<FitMark> {
+    let of = |seen: &&SeenPoint<'_>| {
         let y = share(seen.figures).filter(|y| y.is_finite())?;
         let weight = seen.figures.requests as f64 / clustering;
-        Some(Mark { x: load(seen), y: y.clamp(0.0, 1.0), weight, answers: answers(seen) })
+        Some(FitMark { x: load(seen), y: y.clamp(0.0, 1.0), weight, answers: answers(seen) })
     };
     near.iter().filter_map(of).collect()
 }
 
 /// A mean answer as a share of the point's length.
-fn answers(seen: &Seen<'_>) -> f64 {
+fn answers(seen: &SeenPoint<'_>) -> f64 {
     e2e_s(seen.figures).0 / seen.figures.window_s.max(1e-3)
 }
 
 /// The logarithm of the load that was really there: the chance of the schedule is known, and need
 /// not be taken for the server's.
-fn load(seen: &Seen<'_>) -> f64 {
+fn load(seen: &SeenPoint<'_>) -> f64 {
     let nominal = seen.level;
     let realised = match (seen.figures.offered_rps, seen.figures.scheduled_rps) {
         (Some(offered), Some(scheduled)) if offered > 0.0 => scheduled / offered,
@@ -240,9 +240,9 @@ fn load(seen: &Seen<'_>) -> f64 {
 }
 
 /// Those that say where the curve crosses: far beyond it bends.
-fn told(marks: &[Mark], allowed: f64) -> Vec<Mark> {
+fn told(marks: &[FitMark], allowed: f64) -> Vec<FitMark> {
     let bend = (BENDS * allowed).clamp(BENDS_AT, 0.9);
-    let mut kept: Vec<Mark> = marks.iter().filter(|mark| mark.y <= bend).copied().collect();
+    let mut kept: Vec<FitMark> = marks.iter().filter(|mark| mark.y <= bend).copied().collect();
     let has_above = kept.iter().any(|mark| mark.y > allowed);
     if !has_above {
         // Only far misses: the lowest of them bounds the curve.
@@ -253,7 +253,7 @@ fn told(marks: &[Mark], allowed: f64) -> Vec<Mark> {
 }
 
 /// Where a logistic curve through these shares crosses the allowed one.
-fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Fit> {
+fn share_crossing(marks: &[FitMark], allowed: f64) -> Option<Fit> {
     let allowed = allowed.clamp(1e-4, 0.9999);
     let mut kept = told(marks, allowed);
     let total: f64 = kept.iter().map(|mark| mark.weight).sum();
@@ -287,8 +287,8 @@ fn share_crossing(marks: &[Mark], allowed: f64) -> Option<Fit> {
 }
 
 /// How much more runs differ from the curve than their weights explain; at least 1.
-fn dispersion(marks: &[Mark], centre: f64, a: f64, b: f64) -> f64 {
-    let off = |mark: &Mark| {
+fn dispersion(marks: &[FitMark], centre: f64, a: f64, b: f64) -> f64 {
+    let off = |mark: &FitMark| {
         let p = 1.0 / (1.0 + (-(a + b * (mark.x - centre))).clamp(-40.0, 40.0).exp());
         mark.weight * (mark.y - p).powi(2) / (p * (1.0 - p)).max(1e-9)
     };
@@ -298,7 +298,7 @@ fn dispersion(marks: &[Mark], centre: f64, a: f64, b: f64) -> f64 {
 }
 
 /// Height at the centre, slope, and their variances. A weak prior keeps both where they make sense.
-fn logistic(marks: &[Mark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
+fn logistic(marks: &[FitMark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
     let (mut a, mut b) = (goal, SLOPE);
     let (prior_a, prior_b) = (0.02, 1.0 / (SLOPE_SD * SLOPE_SD));
     let mut variances = [1.0, 0.0, SLOPE_SD * SLOPE_SD];
@@ -328,21 +328,21 @@ fn logistic(marks: &[Mark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
 }
 
 /// Where a line through the logarithms of a mean crosses its limit.
-fn mean_crossing(near: &[&Seen<'_>], term: &SloTerm) -> Option<Fit> {
+fn mean_crossing(near: &[&SeenPoint<'_>], term: &SloTerm) -> Option<Fit> {
     let limit = term.limit.base;
     let sign = if term.relation.is_floor() { -1.0 } else { 1.0 };
-    let of = |seen: &&Seen<'_>| {
+    let of = |seen: &&SeenPoint<'_>| {
         let value = of_term(seen.figures, term)?.value?.value;
         let y = sign * (value / limit).ln();
         let weight = seen.figures.requests as f64;
-        y.is_finite().then(|| Mark { x: load(seen), y, weight, answers: 0.0 })
+        y.is_finite().then(|| FitMark { x: load(seen), y, weight, answers: 0.0 })
     };
-    let marks: Vec<Mark> = near.iter().filter_map(of).collect();
+    let marks: Vec<FitMark> = near.iter().filter_map(of).collect();
     let total: f64 = marks.iter().map(|mark| mark.weight).sum();
     if marks.len() < 2 || total <= 0.0 {
         return None;
     }
-    let mean = |of: &dyn Fn(&Mark) -> f64| {
+    let mean = |of: &dyn Fn(&FitMark) -> f64| {
         marks.iter().map(|mark| mark.weight * of(mark)).sum::<f64>() / total
     };
     let (x, y) = (mean(&|mark| mark.x), mean(&|mark| mark.y));

@@ -3,7 +3,7 @@
 
 use super::super::{Effort, Purpose};
 use super::Wish;
-use super::view::{Seen, View, is_same};
+use super::view::{CurveView, SeenPoint, is_same};
 
 /// Levels this far beyond the lowest that saturates are not measured.
 const BEYOND: f64 = 1.5;
@@ -16,7 +16,7 @@ pub(super) fn order(levels: &[f64]) -> Vec<f64> {
 }
 
 /// The levels of the plan inside its bounds, each once.
-pub(super) fn levels(view: &View<'_>) -> Vec<f64> {
+pub(super) fn levels(view: &CurveView<'_>) -> Vec<f64> {
     let good = |level: &&f64| level.is_finite() && **level > 0.0;
     let mut levels: Vec<f64> =
         view.plan.levels.iter().filter(good).map(|level| view.bounded(*level)).collect();
@@ -26,7 +26,7 @@ pub(super) fn levels(view: &View<'_>) -> Vec<f64> {
 }
 
 /// The next level of the grid, then its anchor; none when all is measured.
-pub(super) fn next(view: &View<'_>) -> Option<Wish> {
+pub(super) fn next(view: &CurveView<'_>) -> Option<Wish> {
     let levels = levels(view);
     // Whatever has changed since: each was asked for once.
     let is_done = |level: f64| {
@@ -45,18 +45,18 @@ pub(super) fn next(view: &View<'_>) -> Option<Wish> {
 }
 
 /// Whether points are long enough for an anchor to tell anything.
-pub(super) fn is_long(view: &View<'_>) -> bool {
+pub(super) fn is_long(view: &CurveView<'_>) -> bool {
     view.plan.effort != Effort::Quick
 }
 
 /// How often an anchor was measured.
-pub(super) fn anchors(view: &View<'_>) -> usize {
+pub(super) fn anchors(view: &CurveView<'_>) -> usize {
     view.points.iter().filter(|point| point.ask.purpose == Purpose::Anchor).count()
 }
 
 /// A level that was kept, near the middle of those; the lowest where none was.
-pub(super) fn anchor(view: &View<'_>) -> Option<f64> {
-    let is_grid = |seen: &&Seen<'_>| matches!(seen.purpose, Purpose::Grid | Purpose::Bracket);
+pub(super) fn anchor(view: &CurveView<'_>) -> Option<f64> {
+    let is_grid = |seen: &&SeenPoint<'_>| matches!(seen.purpose, Purpose::Grid | Purpose::Bracket);
     let mut kept: Vec<f64> = view
         .seen
         .iter()

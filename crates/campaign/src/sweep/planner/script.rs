@@ -4,7 +4,8 @@ use goodput_model::{EndedBy, StopEarly};
 use goodput_stats::SloState;
 
 use crate::sweep::{
-    Ask, Bounded, Figures, Level, Point, Purpose, Spread, Step, SweepPlan, TermFigure, next,
+    Bounded, Figures, Level, Point, PointAsk, PointSpread, Purpose, SweepPlan, SweepStep,
+    TermFigure, next,
 };
 
 /// The term of every plan here.
@@ -29,7 +30,7 @@ fn state(share: f64) -> SloState {
 
 /// Figures of 10,000 requests at a rate, of which this share misses the limit. E2E is 2 s.
 pub(crate) fn figures(rate: f64, share: f64) -> Figures {
-    let spread = |p50: f64| Spread {
+    let spread = |p50: f64| PointSpread {
         p50: Some(exactly(p50)),
         p90: Some(exactly(2.0 * p50)),
         p99: Some(exactly(4.0 * p50)),
@@ -76,7 +77,7 @@ pub(crate) fn figures(rate: f64, share: f64) -> Figures {
 }
 
 /// A server that misses 1 % at this load, twice as much 3 % above it, and is lost 20 % above it.
-pub(crate) fn server(capacity: f64) -> impl Fn(&Ask) -> Figures {
+pub(crate) fn server(capacity: f64) -> impl Fn(&PointAsk) -> Figures {
     move |ask| {
         let level = ask.level.value();
         if ask.purpose == Purpose::WarmUp {
@@ -94,9 +95,9 @@ pub(crate) fn server(capacity: f64) -> impl Fn(&Ask) -> Figures {
 }
 
 /// Everything that is asked of a server, to the end.
-pub(crate) fn sweep(plan: &SweepPlan, mut server: impl FnMut(&Ask) -> Figures) -> Vec<Point> {
+pub(crate) fn sweep(plan: &SweepPlan, mut server: impl FnMut(&PointAsk) -> Figures) -> Vec<Point> {
     let mut points = Vec::new();
-    while let Step::Measure(ask) = next(plan, &points) {
+    while let SweepStep::Measure(ask) = next(plan, &points) {
         points.push(Point { ask, figures: server(&ask) });
         assert!(points.len() < 300, "it does not end");
     }
@@ -116,7 +117,7 @@ pub(crate) fn levels(points: &[Point], purpose: Purpose) -> Vec<f64> {
 
 /// A point by hand.
 pub(crate) fn point(number: u32, purpose: Purpose, level: f64, figures: Figures) -> Point {
-    let ask = Ask {
+    let ask = PointAsk {
         number,
         purpose,
         level: Level::Rate(level),

@@ -4,7 +4,7 @@ use goodput_model::EndedBy;
 
 use super::super::{Axis, Purpose};
 use super::fit::{self, Crossing};
-use super::view::{Seen, View, e2e_s, is_same};
+use super::view::{CurveView, SeenPoint, e2e_s, is_same};
 use super::{Wish, estimate, grid};
 
 /// Levels that may be tried to confirm.
@@ -23,7 +23,7 @@ const IDLE: f64 = 0.1;
 const AROUND_KNEE: usize = 4;
 
 /// What the search wants next; none when it is done.
-pub(super) fn next(view: &View<'_>) -> Option<Wish> {
+pub(super) fn next(view: &CurveView<'_>) -> Option<Wish> {
     let is_searched = view.plan.search && view.plan.slo.is_some();
     if !is_searched {
         let knee = || coarse(view, 1.0 + 0.4 / AROUND_KNEE as f64);
@@ -38,13 +38,13 @@ pub(super) fn next(view: &View<'_>) -> Option<Wish> {
 }
 
 /// A level that was missed below one that is kept.
-fn second_look(view: &View<'_>) -> Option<Wish> {
+fn second_look(view: &CurveView<'_>) -> Option<Wish> {
     let conflict = view.conflicts.last().filter(|conflict| conflict.again.is_none())?;
     (view.conflicts.len() <= LOOKS).then(|| view.wish(Purpose::Anchor, conflict.missed))
 }
 
 /// Bracket and bisection, until the two ends are as close as this ratio.
-fn coarse(view: &View<'_>, close: f64) -> Option<Wish> {
+fn coarse(view: &CurveView<'_>, close: f64) -> Option<Wish> {
     let ends = (view.low(), view.high());
     // Later runs are finer: their chance must not open the bracket again. Where a server that
     // changed has left no end of it, it begins anew.
@@ -72,7 +72,7 @@ fn coarse(view: &View<'_>, close: f64) -> Option<Wish> {
 }
 
 /// The smallest difference of two levels.
-fn step(view: &View<'_>) -> f64 {
+fn step(view: &CurveView<'_>) -> f64 {
     match view.plan.axis {
         Axis::Rate => 0.0,
         Axis::Concurrency => 1.0,
@@ -80,7 +80,7 @@ fn step(view: &View<'_>) -> f64 {
 }
 
 /// The geometric middle; where the upper end is over-saturated, rather what was answered there.
-fn between(view: &View<'_>, low: f64, high: f64) -> f64 {
+fn between(view: &CurveView<'_>, low: f64, high: f64) -> f64 {
     let middle = (low * high).sqrt();
     let at_high = view.seen.iter().filter(|seen| is_same(seen.level, high) && seen.is_wall());
     let answered = at_high.filter_map(|seen| seen.figures.requests_per_s).next_back();
@@ -95,7 +95,7 @@ fn between(view: &View<'_>, low: f64, high: f64) -> f64 {
 }
 
 /// Where the bracket begins.
-fn first(view: &View<'_>) -> f64 {
+fn first(view: &CurveView<'_>) -> f64 {
     let users = f64::from(super::effort::WARM_UP_USERS);
     let Some(warm) = view.warm else { return 1.0 };
     let rate = warm.requests_per_s.filter(|rate| rate.is_finite() && *rate > 0.0);
@@ -106,9 +106,9 @@ fn first(view: &View<'_>) -> f64 {
 }
 
 /// Whether hardly any request is in flight at this level.
-fn is_idle(view: &View<'_>, level: f64) -> bool {
+fn is_idle(view: &CurveView<'_>, level: f64) -> bool {
     let at = view.seen.iter().filter(|seen| is_same(seen.level, level));
-    let under_way = |seen: &Seen<'_>| match view.plan.axis {
+    let under_way = |seen: &SeenPoint<'_>| match view.plan.axis {
         Axis::Rate => seen.level * e2e_s(seen.figures).0,
         Axis::Concurrency => seen.level,
     };
@@ -116,8 +116,9 @@ fn is_idle(view: &View<'_>, level: f64) -> bool {
 }
 
 /// Runs near the estimated limit: some in any case, more while the stated time allows.
-fn focus(view: &View<'_>) -> Option<Wish> {
-    let is_later = |seen: &Seen<'_>| matches!(seen.purpose, Purpose::Confirm | Purpose::Sustain);
+fn focus(view: &CurveView<'_>) -> Option<Wish> {
+    let is_later =
+        |seen: &SeenPoint<'_>| matches!(seen.purpose, Purpose::Confirm | Purpose::Sustain);
     let high = view.high()?;
     let low = view.low()?;
     if view.seen.iter().any(is_later) || is_of_client(view) {
@@ -137,12 +138,12 @@ fn focus(view: &View<'_>) -> Option<Wish> {
 }
 
 /// Whether the upper end is this client's.
-pub(super) fn is_of_client(view: &View<'_>) -> bool {
+pub(super) fn is_of_client(view: &CurveView<'_>) -> bool {
     view.client_limit().is_some_and(|limit| view.high().is_some_and(|high| is_same(high, limit)))
 }
 
 /// The estimated limit, below whatever is a wall.
-pub(super) fn limit(view: &View<'_>) -> Option<Crossing> {
+pub(super) fn limit(view: &CurveView<'_>) -> Option<Crossing> {
     let crossing = fit::crossing(view)?;
     let kept = highest_kept(view);
     Some(match wall(view).filter(|wall| *wall < crossing.level) {
@@ -156,23 +157,23 @@ pub(super) fn limit(view: &View<'_>) -> Option<Crossing> {
     })
 }
 
-fn highest_kept(view: &View<'_>) -> f64 {
+fn highest_kept(view: &CurveView<'_>) -> f64 {
     let kept = view.seen.iter().filter(|seen| !seen.is_over()).map(|seen| seen.level);
     kept.fold(0.0, f64::max)
 }
 
 /// The lowest level that the limit lies below, whatever a curve says. A probe that was stopped bounds
 /// nothing: it stopped because of the little that it had seen.
-pub(super) fn wall(view: &View<'_>) -> Option<f64> {
+pub(super) fn wall(view: &CurveView<'_>) -> Option<f64> {
     // Near the limit a queue may grow by chance: a wall is one where nothing beyond it was kept.
     let kept = highest_kept(view);
-    let is_seen = |seen: &&Seen<'_>| seen.is_wall() && (seen.is_whole() || !seen.is_coarse());
+    let is_seen = |seen: &&SeenPoint<'_>| seen.is_wall() && (seen.is_whole() || !seen.is_coarse());
     let walls = view.seen.iter().filter(is_seen).map(|seen| seen.level);
     walls.filter(|wall| *wall > kept).chain(view.shadow).min_by(f64::total_cmp)
 }
 
 /// The level to confirm by what is known now.
-fn candidate(view: &View<'_>) -> Option<f64> {
+fn candidate(view: &CurveView<'_>) -> Option<f64> {
     let (low, high) = (view.low(), view.high());
     let (Some(low), Some(_)) = (low, high) else {
         // Nothing that is allowed is too much; or nothing is kept.
@@ -188,21 +189,21 @@ fn candidate(view: &View<'_>) -> Option<f64> {
 }
 
 /// By how much runs near the limit see too little of the queue: it grows over several answers.
-fn kindness(view: &View<'_>) -> f64 {
-    let kind = |seen: &Seen<'_>| e2e_s(seen.figures).0 / seen.figures.window_s.max(1e-3);
+fn kindness(view: &CurveView<'_>) -> f64 {
+    let kind = |seen: &SeenPoint<'_>| e2e_s(seen.figures).0 / seen.figures.window_s.max(1e-3);
     let near = view.with(Purpose::Focus).map(kind).max_by(f64::total_cmp);
     view.pace.kindness * near.unwrap_or(0.0)
 }
 
 /// The levels that confirmation was tried at, in order.
-pub(super) fn tried(view: &View<'_>) -> Vec<f64> {
+pub(super) fn tried(view: &CurveView<'_>) -> Vec<f64> {
     let mut levels: Vec<f64> = view.with(Purpose::Confirm).map(|seen| seen.level).collect();
     levels.dedup_by(|a, b| is_same(*a, *b));
     levels
 }
 
 /// Independent runs at the answer: all of them must keep the SLO.
-fn confirm(view: &View<'_>) -> Option<Wish> {
+fn confirm(view: &CurveView<'_>) -> Option<Wish> {
     let tried = tried(view);
     let Some(&level) = tried.last() else {
         return candidate(view).map(|level| view.wish(Purpose::Confirm, level));
@@ -224,37 +225,37 @@ fn confirm(view: &View<'_>) -> Option<Wish> {
 }
 
 pub(super) fn runs_at<'b, 'a>(
-    view: &'b View<'a>,
+    view: &'b CurveView<'a>,
     purpose: Purpose,
     level: f64,
-) -> impl Iterator<Item = &'b Seen<'a>> {
+) -> impl Iterator<Item = &'b SeenPoint<'a>> {
     view.with(purpose).filter(move |seen| is_same(seen.level, level))
 }
 
 /// Whether a confirming run at this level missed, or the long run for more than bad luck.
-fn has_failed(view: &View<'_>, level: f64) -> bool {
+fn has_failed(view: &CurveView<'_>, level: f64) -> bool {
     let missed = |purpose| runs_at(view, purpose, level).filter(|seen| seen.is_over()).count();
-    let is_wall = runs_at(view, Purpose::Sustain, level).any(Seen::is_wall);
+    let is_wall = runs_at(view, Purpose::Sustain, level).any(SeenPoint::is_wall);
     missed(Purpose::Confirm) > 0 || is_wall || missed(Purpose::Sustain) > 1
 }
 
 /// The level that all confirming runs kept.
-pub(super) fn confirmed(view: &View<'_>) -> Option<f64> {
+pub(super) fn confirmed(view: &CurveView<'_>) -> Option<f64> {
     let level = *tried(view).last()?;
     let runs = runs_at(view, Purpose::Confirm, level).count();
     (runs >= view.pace.confirms && !has_failed(view, level)).then_some(level)
 }
 
 /// The long run.
-fn sustain(view: &View<'_>) -> Option<Wish> {
+fn sustain(view: &CurveView<'_>) -> Option<Wish> {
     let level = confirmed(view)?;
     let is_wanted = view.pace.sustained(view.plan) > 0.0
-        && runs_at(view, Purpose::Sustain, level).all(Seen::is_over);
+        && runs_at(view, Purpose::Sustain, level).all(SeenPoint::is_over);
     is_wanted.then(|| view.wish(Purpose::Sustain, level))
 }
 
 /// The anchor once more: is it still the same server?
-fn last(view: &View<'_>) -> Option<Wish> {
+fn last(view: &CurveView<'_>) -> Option<Wish> {
     let anchor = grid::anchor(view)?;
     let first = view.points.iter().position(|point| is_same(point.ask.level.value(), anchor));
     let is_last = view.points.last().is_some_and(|point| point.ask.purpose == Purpose::Anchor);

@@ -31,7 +31,7 @@ fn void_by_client(mut figures: Figures) -> Figures {
 }
 
 /// A server that keeps nothing.
-fn hopeless(ask: &Ask) -> Figures {
+fn hopeless(ask: &PointAsk) -> Figures {
     let is_warm_up = ask.purpose == Purpose::WarmUp;
     if is_warm_up { figures(8.0, 0.0) } else { figures(ask.level.value(), 0.5) }
 }
@@ -91,9 +91,9 @@ fn every_prefix_of_the_points_asks_for_the_same() {
     let plan = plan();
     let points = sweep(&plan, server(33.0));
     for (place, point) in points.iter().enumerate() {
-        assert_eq!(next(&plan, &points[..place]), Step::Measure(point.ask));
+        assert_eq!(next(&plan, &points[..place]), SweepStep::Measure(point.ask));
     }
-    assert_eq!(next(&plan, &points), Step::Done);
+    assert_eq!(next(&plan, &points), SweepStep::Done);
     let mut seeds: Vec<u64> = points.iter().map(|point| point.ask.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
@@ -161,7 +161,7 @@ fn an_slo_that_no_load_keeps_is_unreachable() {
 fn a_point_that_others_spoilt_is_measured_again() {
     let plan = plan();
     let mut spoilt = 0;
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(20.0)(ask);
         let is_busy = ask.level.value() == 6.4 && spoilt < 2;
         spoilt += u32::from(is_busy);
@@ -181,7 +181,7 @@ fn given_up(mut found: Figures) -> Figures {
 #[test]
 fn a_point_that_was_given_up_too_early_is_measured_again_to_its_end() {
     let plan = plan();
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(20.0)(ask);
         let is_wrong = ask.level.value() == 6.4 && ask.stops.is_some();
         if is_wrong { given_up(figures(6.4, 0.006)) } else { found }
@@ -193,7 +193,7 @@ fn a_point_that_was_given_up_too_early_is_measured_again_to_its_end() {
     assert_eq!(state(&goodput), GoodputState::Found);
     assert!(goodput.confirmed.is_some_and(|level| level > 19.0), "{goodput:?}");
     // Again and again: it is left, and lower levels are tried.
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let level = ask.level.value();
         if level > 15.0 && ask.purpose != Purpose::WarmUp {
             given_up(figures(level, 0.006))
@@ -210,7 +210,7 @@ fn a_point_that_was_given_up_too_early_is_measured_again_to_its_end() {
 fn a_probe_that_was_stopped_is_not_rejected_and_bounds_nothing() {
     // Everything above the limit is given up.
     let plan = plan();
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let mut found = server(20.0)(ask);
         if ask.level.value() > 20.0 && ask.purpose != Purpose::WarmUp {
             found.ended_by = Some(EndedBy::Hopeless);
@@ -266,7 +266,7 @@ fn attainment_is_that_of_the_fit_and_not_of_the_lucky() {
 #[test]
 fn where_the_client_ends_the_answer_is_at_least() {
     let plan = plan();
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(100.0)(ask);
         if ask.level.value() > 30.0 { void_by_client(found) } else { found }
     });
@@ -284,7 +284,7 @@ fn where_the_client_ends_the_answer_is_at_least() {
 #[test]
 fn a_rate_limit_is_a_capacity_and_named() {
     let plan = plan();
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let rate = ask.level.value();
         let mut found = figures(rate, 0.0);
         if ask.purpose != Purpose::WarmUp && rate > 15.0 {
@@ -308,7 +308,7 @@ fn a_server_that_is_gone_is_asked_again() {
     let plan = plan();
     // Gone twice at the third point, then back: the sweep goes on as if nothing had been.
     let steady = sweep(&plan, server(20.0));
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(20.0)(ask);
         if matches!(ask.number, 4 | 5) { lost(found) } else { found }
     });
@@ -317,7 +317,7 @@ fn a_server_that_is_gone_is_asked_again() {
     assert_eq!(asked(&points)[6..13], asked(&steady)[4..11]);
     assert_eq!(state(&answered(&plan, &points)), GoodputState::Found);
     // Gone for good.
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(20.0)(ask);
         if ask.number > 3 { lost(found) } else { found }
     });
@@ -326,7 +326,7 @@ fn a_server_that_is_gone_is_asked_again() {
     assert_eq!(state(&goodput), GoodputState::Unclear);
     assert!(goodput.because.contains("no usable result"), "{}", goodput.because);
     // Never there.
-    assert_eq!(sweep(&plan, |_: &Ask| lost(figures(1.0, 0.0))).len(), 3);
+    assert_eq!(sweep(&plan, |_: &PointAsk| lost(figures(1.0, 0.0))).len(), 3);
 }
 
 #[test]
@@ -334,7 +334,8 @@ fn a_server_that_grew_is_searched_anew() {
     let mut plan = plan();
     plan.levels = vec![5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
     // Twice the server from the fifth point on: 25 was lost at the fourth, 30 is kept after it.
-    let points = sweep(&plan, |ask: &Ask| server(if ask.number < 5 { 17.0 } else { 40.0 })(ask));
+    let points =
+        sweep(&plan, |ask: &PointAsk| server(if ask.number < 5 { 17.0 } else { 40.0 })(ask));
     let again = (Purpose::Anchor, 25.0);
     assert!(asked(&points).contains(&again), "{:?}", asked(&points));
     let goodput = answered(&plan, &points);
@@ -350,7 +351,7 @@ fn an_slo_that_is_lost_and_found_again_is_answered_below() {
     let mut plan = plan();
     plan.levels = vec![5.0, 10.0, 15.0, 20.0];
     // Something is wrong from 9 to 12.
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let level = ask.level.value();
         let is_bad = ask.purpose != Purpose::WarmUp && (9.0..12.0).contains(&level);
         if is_bad { figures(level, 0.3) } else { server(30.0)(ask) }
@@ -367,7 +368,7 @@ fn an_slo_that_is_lost_and_found_again_is_answered_below() {
 fn a_confirmation_that_fails_steps_down() {
     let plan = plan();
     let mut confirms = 0;
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         confirms += usize::from(ask.purpose == Purpose::Confirm);
         let is_first = ask.purpose == Purpose::Confirm && confirms == 1;
         if is_first { figures(ask.level.value(), 0.011) } else { server(20.0)(ask) }
@@ -377,7 +378,7 @@ fn a_confirmation_that_fails_steps_down() {
     assert!((0.97..0.991).contains(&(levels[1] / levels[0])), "{levels:?}");
     assert_eq!(levels[1], levels[2]);
     // A server that never keeps it twice ends without an answer.
-    let points = sweep(&plan, |ask: &Ask| {
+    let points = sweep(&plan, |ask: &PointAsk| {
         let is_bad = ask.purpose == Purpose::Confirm;
         if is_bad { figures(ask.level.value(), 0.011) } else { server(20.0)(ask) }
     });
@@ -437,7 +438,7 @@ fn times_follow_the_server_and_what_was_asked() {
         let mut warm = figures(8.0, 0.0);
         warm.e2e_ms.mean = Some(1e3 * e2e_s);
         warm.e2e_ms.p99 = Some(Bounded { value: 4e3 * e2e_s, low: None, high: None });
-        let Step::Measure(ask) = next(plan, &[point(1, Purpose::WarmUp, 16.0, warm)]) else {
+        let SweepStep::Measure(ask) = next(plan, &[point(1, Purpose::WarmUp, 16.0, warm)]) else {
             panic!("it ended")
         };
         (ask.burn_in_s, ask.seconds)
@@ -558,7 +559,7 @@ proptest! {
     #[test]
     fn any_server_is_done_with(plan in any_plan(), seen in prop::collection::vec(any_figures(), 1..40)) {
         let mut place = 0;
-        let points = sweep(&plan, |ask: &Ask| {
+        let points = sweep(&plan, |ask: &PointAsk| {
             place += 1;
             assert!(ask.seconds > 0.0 && ask.seconds <= 86_400.0);
             assert!(ask.burn_in_s >= 0.0 && ask.burn_in_s <= 86_400.0);

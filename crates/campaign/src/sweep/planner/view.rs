@@ -4,9 +4,9 @@ use goodput_model::{EndedBy, SloTerm};
 
 use super::super::judge::{allowed, allowed_failures, judge_load, target};
 use super::super::{
-    Axis, Bounded, Figures, Level, Miss, Point, Purpose, Standing, SweepPlan, Unclear,
+    Axis, Bounded, Figures, Level, Miss, Point, PointStanding, Purpose, SweepPlan, Unclear,
 };
-use super::effort::Pace;
+use super::effort::EffortMeasures;
 use super::{AGAIN, Wish, may_pass};
 
 /// Levels nearer to each other than this are the same.
@@ -23,12 +23,12 @@ const SOME_FAILURES: f64 = 3.0;
 
 /// A point on the axis of the sweep.
 #[derive(Debug, Clone)]
-pub(super) struct Seen<'a> {
+pub(super) struct SeenPoint<'a> {
     /// Its place in the list of points.
     pub(super) place: usize,
     pub(super) level: f64,
     pub(super) purpose: Purpose,
-    pub(super) standing: Standing,
+    pub(super) standing: PointStanding,
     /// Whether chance is not likely to have decided.
     pub(super) is_clear: bool,
     pub(super) figures: &'a Figures,
@@ -47,15 +47,15 @@ pub(super) struct Conflict {
     pub(super) again: Option<bool>,
 }
 
-pub(super) struct View<'a> {
+pub(super) struct CurveView<'a> {
     pub(super) plan: &'a SweepPlan,
     pub(super) points: &'a [Point],
-    pub(super) pace: Pace,
+    pub(super) pace: EffortMeasures,
     /// The warm-up, once it has told how fast the server is.
     pub(super) warm: Option<&'a Figures>,
     /// Points on the axis that hold, in the order measured; those before a change of the server do
     /// not.
-    pub(super) seen: Vec<Seen<'a>>,
+    pub(super) seen: Vec<SeenPoint<'a>>,
     pub(super) conflicts: Vec<Conflict>,
     /// Points before this place are of a server that has changed since.
     pub(super) changed: Option<usize>,
@@ -63,7 +63,7 @@ pub(super) struct View<'a> {
     pub(super) shadow: Option<f64>,
 }
 
-impl<'a> View<'a> {
+impl<'a> CurveView<'a> {
     pub(super) fn of(plan: &'a SweepPlan, points: &'a [Point]) -> Self {
         let warm = points
             .iter()
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
         let mut view = Self {
             plan,
             points,
-            pace: Pace::of(plan.effort),
+            pace: EffortMeasures::of(plan.effort),
             warm,
             seen: seen.collect(),
             conflicts: Vec::new(),
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
                 && !matches!(point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
                 && matches!(
                     judge_load(&point.figures, self.plan),
-                    Standing::Unclear(Unclear::Client | Unclear::GivenUpTooEarly)
+                    PointStanding::Unclear(Unclear::Client | Unclear::GivenUpTooEarly)
                 )
         };
         self.points.iter().rev().take_while(is_spoilt).count()
@@ -115,7 +115,7 @@ impl<'a> View<'a> {
             point.ask.level == wish.level
                 && point.ask.purpose == wish.purpose
                 && judge_load(&point.figures, self.plan)
-                    == Standing::Unclear(Unclear::GivenUpTooEarly)
+                    == PointStanding::Unclear(Unclear::GivenUpTooEarly)
         })
     }
 
@@ -173,11 +173,11 @@ impl<'a> View<'a> {
             return point.figures.ok == 0;
         }
         match judge_load(&point.figures, self.plan) {
-            Standing::Unclear(Unclear::Nothing) => {
+            PointStanding::Unclear(Unclear::Nothing) => {
                 self.plan.slo.is_some() || point.figures.requests == 0
             }
-            Standing::Unclear(unclear) => may_pass(&unclear),
-            Standing::Met | Standing::Missed(_) => false,
+            PointStanding::Unclear(unclear) => may_pass(&unclear),
+            PointStanding::Met | PointStanding::Missed(_) => false,
         }
     }
 
@@ -198,18 +198,18 @@ impl<'a> View<'a> {
         self.coarse().filter(|seen| seen.is_over()).map(|seen| seen.level).min_by(f64::total_cmp)
     }
 
-    fn coarse(&self) -> impl Iterator<Item = &Seen<'a>> {
+    fn coarse(&self) -> impl Iterator<Item = &SeenPoint<'a>> {
         self.seen.iter().filter(|seen| seen.is_coarse())
     }
 
     /// The lowest level at which this client was the limit.
     pub(super) fn client_limit(&self) -> Option<f64> {
-        let of = |seen: &&Seen<'_>| seen.standing == Standing::Unclear(Unclear::Client);
+        let of = |seen: &&SeenPoint<'_>| seen.standing == PointStanding::Unclear(Unclear::Client);
         self.seen.iter().filter(of).map(|seen| seen.level).min_by(f64::total_cmp)
     }
 
     /// The points of one purpose.
-    pub(super) fn with(&self, purpose: Purpose) -> impl Iterator<Item = &Seen<'a>> {
+    pub(super) fn with(&self, purpose: Purpose) -> impl Iterator<Item = &SeenPoint<'a>> {
         self.seen.iter().filter(move |seen| seen.purpose == purpose)
     }
 
@@ -244,7 +244,7 @@ impl<'a> View<'a> {
 
     /// Of the nearest point that was not too much.
     fn e2e_near(&self, level: Level) -> (f64, f64) {
-        let distance = |seen: &&Seen<'_>| (seen.level / level.value()).ln().abs();
+        let distance = |seen: &&SeenPoint<'_>| (seen.level / level.value()).ln().abs();
         let good = self.seen.iter().filter(|seen| !seen.is_over() && seen.figures.ok > 0);
         let near = good
             .filter(|_| level.axis() == self.plan.axis)
@@ -296,10 +296,10 @@ impl<'a> View<'a> {
     }
 }
 
-impl Seen<'_> {
+impl SeenPoint<'_> {
     /// Whether the search goes lower from here.
     pub(super) fn is_over(&self) -> bool {
-        !matches!(self.standing, Standing::Met)
+        !matches!(self.standing, PointStanding::Met)
     }
 
     /// Whether it belongs to bracket and curve.
@@ -309,7 +309,7 @@ impl Seen<'_> {
 
     /// Whether it says nothing about the server.
     pub(super) fn is_unclear(&self) -> bool {
-        matches!(self.standing, Standing::Unclear(_))
+        matches!(self.standing, PointStanding::Unclear(_))
     }
 
     /// Whether it ran to its end: what stopped early stopped because of what it had seen.
@@ -321,12 +321,12 @@ impl Seen<'_> {
     pub(super) fn is_wall(&self) -> bool {
         matches!(
             self.standing,
-            Standing::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
+            PointStanding::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
         )
     }
 }
 
-fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<Seen<'a>> {
+fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<SeenPoint<'a>> {
     let Point { ask, figures } = point;
     let is_beside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
     let level = ask.level.value();
@@ -335,29 +335,29 @@ fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<Seen<'a>>
     }
     let standing = match judge_load(figures, plan) {
         // Nothing was promised, and the server keeps up.
-        Standing::Unclear(Unclear::Nothing) if plan.slo.is_none() && figures.requests > 0 => {
-            Standing::Met
+        PointStanding::Unclear(Unclear::Nothing) if plan.slo.is_none() && figures.requests > 0 => {
+            PointStanding::Met
         }
-        Standing::Unclear(unclear) if may_pass(&unclear) => return None,
+        PointStanding::Unclear(unclear) if may_pass(&unclear) => return None,
         standing => standing,
     };
     let is_clear = is_clear(plan, figures, &standing);
-    Some(Seen { place, level, purpose: ask.purpose, standing, is_clear, figures })
+    Some(SeenPoint { place, level, purpose: ask.purpose, standing, is_clear, figures })
 }
 
 /// Whether the interval of what decided lies on one side, or it was given up.
-fn is_clear(plan: &SweepPlan, figures: &Figures, standing: &Standing) -> bool {
+fn is_clear(plan: &SweepPlan, figures: &Figures, standing: &PointStanding) -> bool {
     let is_kept = match standing {
-        Standing::Met => true,
-        Standing::Missed(Miss::Term(_) | Miss::Attainment) => false,
+        PointStanding::Met => true,
+        PointStanding::Missed(Miss::Term(_) | Miss::Attainment) => false,
         // One failure of thirty requests proves nothing.
-        Standing::Missed(Miss::RateLimited | Miss::Errors) => {
+        PointStanding::Missed(Miss::RateLimited | Miss::Errors) => {
             let allowed = allowed_failures(plan);
             let least = PLAINLY * allowed * figures.requests as f64 + SOME_FAILURES;
             return figures.failed as f64 > least;
         }
-        Standing::Missed(Miss::OverSaturated) => return true,
-        Standing::Unclear(_) => return false,
+        PointStanding::Missed(Miss::OverSaturated) => return true,
+        PointStanding::Unclear(_) => return false,
     };
     if figures.ended_by == Some(EndedBy::Hopeless) {
         return true;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use goodput_testkit::{Request, Server, Step, answer};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer};
 use serde_json::{Value, json};
 
 use super::with_file;
@@ -75,7 +75,7 @@ fn a_tokenizer_is_found_in_the_cache_of_the_hub() {
 
 /// A hub that lists these files and redirects to another server for each of them.
 fn hub(files: &'static [(&'static str, &'static str)]) -> (Server, Server) {
-    let store = Server::start(move |request: &Request| {
+    let store = Server::start(move |request: &ArrivedRequest| {
         let content = files.iter().find(|(name, _)| request.line.contains(name));
         vec![match content {
             Some((_, content)) => answer("200 OK", "application/octet-stream", content),
@@ -83,7 +83,7 @@ fn hub(files: &'static [(&'static str, &'static str)]) -> (Server, Server) {
         }]
     });
     let elsewhere = store.url();
-    let hub = Server::start(move |request: &Request| {
+    let hub = Server::start(move |request: &ArrivedRequest| {
         let path = request.line.split(' ').nth(1).unwrap();
         if path.starts_with("/api/") {
             let names = files.iter().map(|(name, _)| json!({"rfilename": name}));
@@ -97,7 +97,7 @@ fn hub(files: &'static [(&'static str, &'static str)]) -> (Server, Server) {
 }
 
 fn paths(server: &Server) -> Vec<String> {
-    let path = |request: Request| request.line.split(' ').nth(1).unwrap().to_owned();
+    let path = |request: ArrivedRequest| request.line.split(' ').nth(1).unwrap().to_owned();
     server.requests().into_iter().map(path).collect()
 }
 
@@ -117,7 +117,7 @@ fn a_data_set_of_the_hub_is_fetched_once_and_the_token_stays_with_the_hub() {
     let file = "/datasets/org/data/resolve/main/data.jsonl";
     assert_eq!(paths(&hub), ["/api/datasets/org/data", file]);
     assert_eq!(paths(&store), [format!("{file}?sig=secret77")]);
-    let token = |request: &Request| request.header("authorization").map(str::to_owned);
+    let token = |request: &ArrivedRequest| request.header("authorization").map(str::to_owned);
     let given = Some("Bearer hf_secret_token".to_owned());
     assert!(hub.requests().iter().all(|request| token(request) == given));
     assert_eq!(token(&store.requests()[0]), None);
@@ -172,7 +172,7 @@ fn a_tokenizer_is_fetched_from_the_hub() {
 #[test]
 fn a_download_that_breaks_off_leaves_nothing_behind() {
     let line = "{\"prompt\":\"whole\"}\n";
-    let hub = Server::start(move |request: &Request| {
+    let hub = Server::start(move |request: &ArrivedRequest| {
         if request.line.contains("/api/") {
             let list = json!({"sha": COMMIT, "siblings": [{"rfilename": "d.jsonl"}]}).to_string();
             return vec![answer("200 OK", "application/json", &list)];

@@ -12,12 +12,12 @@ use std::fs;
 use crate::support::mock::records;
 use crate::support::{Session, at};
 use goodput_testkit::{
-    LAST_CHUNK, Request, STREAM_HEAD, Server, Step, chunk, end_events, token_event,
+    ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, chunk, end_events, token_event,
 };
 use serde_json::{Value, json};
 
 /// Answers every request with the text that the test wants, and `usage` with three tokens.
-fn saying(text: impl Fn(&Request) -> String + Send + Sync + 'static) -> Server {
+fn saying(text: impl Fn(&ArrivedRequest) -> String + Send + Sync + 'static) -> Server {
     Server::start(move |request| {
         let quoted = Value::from(text(request)).to_string();
         let events = token_event(quoted.trim_matches('"')) + &end_events(3);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use goodput_testkit::{Request, Server, Step, answer};
+use goodput_testkit::{ArrivedRequest, Server, Step, answer};
 use serde_json::{Value, json};
 
 use super::{ALONE, bodies, lines, notes, played, saying, sharegpt, with_file};
@@ -107,7 +107,7 @@ fn shown(session: &Session, args: &[&str], endpoint: &str) -> (i32, String, Valu
 
 #[test]
 fn which_file_of_the_cache_is_taken_is_said() {
-    let hub = Server::start(|request: &Request| {
+    let hub = Server::start(|request: &ArrivedRequest| {
         let list =
             json!({"sha": "abc", "siblings": [{"rfilename": "a.txt"}, {"rfilename": "b.txt"}]});
         let is_list = request.line.contains("/api/");

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::{
-    Ask, Cell, CompareFacts, CompareState, Comparison, ComparisonContext, Design, Proof, Quantity,
-    Side, SideFacts, Step, doubt, figures, next,
+    CompareFacts, CompareState, ComparedRun, Comparison, ComparisonContext, Design, DesignStep,
+    Proof, Quantity, RunAsk, Side, SideFacts, doubt, figures, next,
 };
 use goodput_campaign::sweep::{GoodputState, SweepSummary};
 use goodput_files::{MOST_SUMMARY, read_inside};
@@ -76,9 +76,9 @@ pub(super) fn written(folder: &CampaignFolder) -> Option<Comparison> {
 #[derive(Default)]
 pub(super) struct RunsOnDisk {
     /// Every whole run, in the order measured.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<ComparedRun>,
     /// Runs that sent something and do not count.
-    pub(super) lost: Vec<Ask>,
+    pub(super) lost: Vec<RunAsk>,
     /// Seconds that the whole runs took.
     pub(super) took_s: f64,
 }
@@ -99,7 +99,7 @@ impl ResumedComparison {
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let earlier = written(&folder);
         let kept = kept(&folder, design, &*lab.observer)?;
-        let is_done = matches!(following(design, &kept.cells, &kept.lost), Step::Done(_));
+        let is_done = matches!(following(design, &kept.cells, &kept.lost), DesignStep::Done(_));
         let is_over = is_done && earlier.is_some();
         Ok(Self { folder, earlier, kept, is_over })
     }
@@ -118,7 +118,7 @@ pub(super) fn kept(
 ) -> Result<RunsOnDisk, Failed> {
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let mut kept = RunsOnDisk::default();
-    for begun in folder.asks::<Ask>().map_err(damaged)? {
+    for begun in folder.asks::<RunAsk>().map_err(damaged)? {
         let Some(path) = paths.get(&begun.number) else { continue };
         let whole =
             begun.took_s.map(|took_s| Ok((took_s, again(design, begun.ask, path, observer)?)));
@@ -144,13 +144,13 @@ pub(super) fn kept(
 
 /// What comes next. A block of which a run was lost is left: the server of that run may know its
 /// prompts by now, and those of the other sides do not. The next block has prompts of its own.
-pub(super) fn following(design: &Design, cells: &[Cell], lost: &[Ask]) -> Step {
+pub(super) fn following(design: &Design, cells: &[ComparedRun], lost: &[RunAsk]) -> DesignStep {
     next(design, &with_lost(cells, lost))
 }
 
 /// Lost runs stand for void ones.
-pub(super) fn with_lost(cells: &[Cell], lost: &[Ask]) -> Vec<Cell> {
-    let void = |ask: &Ask| Cell {
+pub(super) fn with_lost(cells: &[ComparedRun], lost: &[RunAsk]) -> Vec<ComparedRun> {
+    let void = |ask: &RunAsk| ComparedRun {
         ask: *ask,
         verdict: Verdict::Void,
         doubt: None,
@@ -161,7 +161,12 @@ pub(super) fn with_lost(cells: &[Cell], lost: &[Ask]) -> Vec<Cell> {
 }
 
 /// A run as its folder has it.
-fn again(design: &Design, ask: Ask, path: &Path, observer: &dyn Observer) -> Result<Cell, Failed> {
+fn again(
+    design: &Design,
+    ask: RunAsk,
+    path: &Path,
+    observer: &dyn Observer,
+) -> Result<ComparedRun, Failed> {
     match design.quantity {
         Quantity::Runs => of_run(ask, path, &runs::read(path)?),
         Quantity::Goodput => match sweep::read(path, observer) {
@@ -173,10 +178,10 @@ fn again(design: &Design, ask: Ask, path: &Path, observer: &dyn Observer) -> Res
 }
 
 /// What a run says.
-pub(super) fn of_run(ask: Ask, path: &Path, summary: &Summary) -> Result<Cell, Failed> {
+pub(super) fn of_run(ask: RunAsk, path: &Path, summary: &Summary) -> Result<ComparedRun, Failed> {
     let folder = RunFolder::open(path).map_err(damaged)?;
     let (plan, manifest) = (folder.plan().map_err(damaged)?, folder.manifest().map_err(damaged)?);
-    Ok(Cell {
+    Ok(ComparedRun {
         ask,
         verdict: summary.verdict,
         doubt: doubt(&summary.caveats),
@@ -187,7 +192,11 @@ pub(super) fn of_run(ask: Ask, path: &Path, summary: &Summary) -> Result<Cell, F
 
 /// What a search says: the load that it confirmed. Its facts are those of its first run, its warm-up:
 /// later ones have loads and requests of their own on each side.
-pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<Cell, Failed> {
+pub(super) fn of_search(
+    ask: RunAsk,
+    path: &Path,
+    found: &SweepSummary,
+) -> Result<ComparedRun, Failed> {
     let facts = match found.points.first() {
         Some(point) => {
             let path = path.join(&point.folder);
@@ -202,7 +211,7 @@ pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<C
     let because = goodput.map_or("", |goodput| goodput.because.as_str());
     let untold = format!("its search found no goodput ({because})");
     let untold = Caveat::new(CaveatCode::NothingMeasured, Severity::Void, untold);
-    Ok(Cell {
+    Ok(ComparedRun {
         ask,
         verdict: if is_unclear { Verdict::Void } else { found.verdict },
         doubt: if is_unclear { Some(untold) } else { doubt(&found.caveats) },
@@ -213,13 +222,17 @@ pub(super) fn of_search(ask: Ask, path: &Path, found: &SweepSummary) -> Result<C
 }
 
 /// Whether the sides of each block were sent the same.
-pub(super) fn prove(folder: &CampaignFolder, design: &Design, cells: &[Cell]) -> Option<Proof> {
+pub(super) fn prove(
+    folder: &CampaignFolder,
+    design: &Design,
+    cells: &[ComparedRun],
+) -> Option<Proof> {
     if design.quantity == Quantity::Goodput {
         return None;
     }
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let mut groups: BTreeMap<(u32, u32), BTreeMap<u32, PathBuf>> = BTreeMap::new();
-    for Cell { ask, .. } in cells {
+    for ComparedRun { ask, .. } in cells {
         if let Some(path) = paths.get(&ask.number) {
             groups.entry((ask.block, ask.level)).or_default().insert(ask.side, path.clone());
         }
@@ -238,14 +251,15 @@ mod tests {
     fn a_block_of_which_a_run_was_lost_gives_way_to_another() {
         let sides = vec!["A".to_owned(), "B".to_owned()];
         let design = Design { sides, looks: vec![2], ..Design::default() };
-        let first = |cells: &[Cell], lost: &[Ask]| match following(&design, cells, lost) {
-            Step::Measure(asks) => asks[0],
-            Step::Done(stopped) => panic!("{stopped:?}"),
+        let first = |cells: &[ComparedRun], lost: &[RunAsk]| match following(&design, cells, lost) {
+            DesignStep::Measure(asks) => asks[0],
+            DesignStep::Done(stopped) => panic!("{stopped:?}"),
         };
         let begun = first(&[], &[]);
         assert_eq!((begun.number, begun.block), (1, 1));
         let whole = with_lost(&[], &[begun]).into_iter();
-        let whole: Vec<Cell> = whole.map(|cell| Cell { verdict: Verdict::Valid, ..cell }).collect();
+        let whole: Vec<ComparedRun> =
+            whole.map(|cell| ComparedRun { verdict: Verdict::Valid, ..cell }).collect();
         let second = first(&whole, &[]);
         assert_eq!((second.number, second.block, second.seed), (2, 1, begun.seed));
         let other = first(&whole, &[second]);
@@ -259,7 +273,7 @@ mod tests {
         let path = place.path().join("out");
         let folder =
             CampaignFolder::create(Campaign::Comparison, &path, &Design::default()).unwrap();
-        let ask = |number| Ask { number, block: number, side: 0, level: 0, seed: 7 };
+        let ask = |number| RunAsk { number, block: number, side: 0, level: 0, seed: 7 };
         for number in 1..=3 {
             folder.begin(number, &ask(number)).unwrap();
         }

@@ -1,6 +1,6 @@
 //! A server compared with itself: the noise floor of this rig.
 
-use goodput_campaign::compare::{Cell, Floor, floor as floor_of};
+use goodput_campaign::compare::{ComparedRun, Floor, floor as floor_of};
 use goodput_model::Verdict;
 
 use super::run::CompareRun;
@@ -18,7 +18,8 @@ impl CompareRun<'_> {
             let mut own = self.cells.iter().filter(|cell| cell.ask.block == block);
             own.any(|cell| cell.verdict == Verdict::Void)
         };
-        let is_it = |cell: &&Cell| cell.verdict == Verdict::Suspect && !spoilt(cell.ask.block);
+        let is_it =
+            |cell: &&ComparedRun| cell.verdict == Verdict::Suspect && !spoilt(cell.ask.block);
         u32::try_from(self.cells.iter().filter(is_it).count()).unwrap_or(u32::MAX)
     }
 

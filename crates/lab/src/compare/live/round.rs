@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_campaign::compare::{Ask, Cell, CompareState};
-use goodput_campaign::sweep::{Figures, Level, Standing, SweepPlan, SweepState, Unclear, judge};
+use goodput_campaign::compare::{CompareState, ComparedRun, RunAsk};
+use goodput_campaign::sweep::{
+    Figures, Level, PointStanding, SweepPlan, SweepState, Unclear, judge,
+};
 use goodput_clock::now;
 use goodput_model::{Caveat, Nanos, Severity};
 use goodput_stats::Summary;
@@ -14,7 +16,7 @@ use super::run::CompareRun;
 use super::{folder, sides};
 use crate::error::Failed;
 use crate::idle::wait_idle;
-use crate::run::{RunContext, Start, prepare_on};
+use crate::run::{RunContext, StartBarrier, prepare_on};
 use crate::sweep::{self, IDLE_LIMIT, at_level, unwritable};
 
 /// Users of a warm-up, its requests, and its seconds at most.
@@ -24,7 +26,7 @@ const WARM_UP_S: f64 = 120.0;
 
 /// A run that has ended.
 pub(super) struct FinishedRun {
-    pub(super) cell: Cell,
+    pub(super) cell: ComparedRun,
     /// The server was gone meanwhile.
     pub(super) is_gone: bool,
     /// Why it must not be used, where it must not.
@@ -130,13 +132,15 @@ impl CompareRun<'_> {
     }
 
     /// Measures these runs, at once where there are several.
-    pub(super) fn measure_sides(&self, asks: &[Ask]) -> Vec<StepOutcome> {
+    pub(super) fn measure_sides(&self, asks: &[RunAsk]) -> Vec<StepOutcome> {
         if let [ask] = asks {
             return vec![StepOutcome { side: ask.side, run: self.measure_one(ask, None, false) }];
         }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for (place, (ask, start)) in asks.iter().zip(Start::together(asks.len())).enumerate() {
+            for (place, (ask, start)) in
+                asks.iter().zip(StartBarrier::together(asks.len())).enumerate()
+            {
                 // One line shows how far all are.
                 let run = move || self.measure_one(ask, Some(start), place > 0);
                 threads.push((ask.side, scope.spawn(run)));
@@ -153,8 +157,8 @@ impl CompareRun<'_> {
 
     fn measure_one(
         &self,
-        ask: &Ask,
-        start: Option<Start>,
+        ask: &RunAsk,
+        start: Option<StartBarrier>,
         is_silent: bool,
     ) -> Result<FinishedRun, Failed> {
         let begin = now();
@@ -166,8 +170,8 @@ impl CompareRun<'_> {
     /// A run at one level.
     fn load(
         &self,
-        ask: &Ask,
-        start: Option<Start>,
+        ask: &RunAsk,
+        start: Option<StartBarrier>,
         is_silent: bool,
     ) -> Result<FinishedRun, Failed> {
         let design = &self.request.design;
@@ -185,14 +189,14 @@ impl CompareRun<'_> {
         let summary = prepared.run(self.lab, &path, place)?;
         let figures = Figures::of(&summary);
         let standing = judge(&figures, &SweepPlan::default());
-        let is_gone = standing == Standing::Unclear(Unclear::ServerGone)
+        let is_gone = standing == PointStanding::Unclear(Unclear::ServerGone)
             || (figures.ok == 0 && figures.failed > 0);
         let cell = folder::of_run(*ask, &path, &summary)?;
         Ok(FinishedRun { cell, is_gone, why_void: why_void(&summary.caveats), took: Nanos::ZERO })
     }
 
     /// A search for the highest load that keeps the SLO; its server is gone where it went for good.
-    fn search(&self, ask: &Ask) -> Result<FinishedRun, Failed> {
+    fn search(&self, ask: &RunAsk) -> Result<FinishedRun, Failed> {
         let Some(side) = self.sides.get(ask.side as usize) else {
             return Err(Failed::internal("a search without a side"));
         };
@@ -209,7 +213,7 @@ impl CompareRun<'_> {
         Ok(FinishedRun { cell, is_gone, why_void, took: Nanos::ZERO })
     }
 
-    fn path(&self, ask: &Ask, level: &str) -> PathBuf {
+    fn path(&self, ask: &RunAsk, level: &str) -> PathBuf {
         let side = self.request.design.sides.get(ask.side as usize).map_or("", String::as_str);
         self.folder.point(ask.number, &format!("b{:02}-{side}-{level}", ask.block))
     }

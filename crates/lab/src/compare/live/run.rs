@@ -1,8 +1,8 @@
 //! A comparison that goes on: the next runs, and again, until everything is known.
 
 use goodput_campaign::compare::{
-    Ask, Cell, CompareFacts, CompareState, Comparison, ComparisonContext, Design, Floor, Quantity,
-    Side, Step, Stopped, blocks, estimate,
+    CompareFacts, CompareState, ComparedRun, Comparison, ComparisonContext, Design, DesignStep,
+    Floor, Quantity, RunAsk, Side, Stopped, blocks, estimate,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Verdict};
@@ -34,9 +34,9 @@ pub(super) struct CompareRun<'a> {
     pub(super) folder: CampaignFolder,
     pub(super) sides: Vec<ReadyTarget>,
     pub(super) switch: Option<SwitchCommand>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<ComparedRun>,
     /// Runs that sent something and do not count.
-    lost: Vec<Ask>,
+    lost: Vec<RunAsk>,
     pub(super) facts: CompareFacts,
     /// Who it was before it went on.
     earlier: Vec<Side>,
@@ -58,17 +58,17 @@ type End = (CompareState, Option<Stopped>);
 
 impl Planner for CompareRun<'_> {
     /// One run, or those of all sides at once.
-    type Step = Vec<Ask>;
+    type Step = Vec<RunAsk>;
     type End = End;
 
-    fn next(&mut self) -> Next<Vec<Ask>, End> {
+    fn next(&mut self) -> Next<Vec<RunAsk>, End> {
         match self.following() {
-            Step::Measure(asks) => Next::Measure(asks),
-            Step::Done(stopped) => Next::Over((CompareState::Complete, Some(stopped))),
+            DesignStep::Measure(asks) => Next::Measure(asks),
+            DesignStep::Done(stopped) => Next::Over((CompareState::Complete, Some(stopped))),
         }
     }
 
-    fn measure(&mut self, asks: &Vec<Ask>) -> Result<Outcome, Failed> {
+    fn measure(&mut self, asks: &Vec<RunAsk>) -> Result<Outcome, Failed> {
         let outcomes = match self.get_ready(asks) {
             // After a warm-up that was stopped nothing more is sent.
             Ok(()) if self.lab.interrupt.is_interrupted() => Vec::new(),
@@ -100,7 +100,7 @@ impl Planner for CompareRun<'_> {
         Ok(Outcome::TargetGone)
     }
 
-    fn is_back(&mut self, _: &Vec<Ask>) -> bool {
+    fn is_back(&mut self, _: &Vec<RunAsk>) -> bool {
         let gone = std::mem::take(&mut self.gone);
         let count = u32::try_from(gone.len()).unwrap_or(u32::MAX);
         let is_back = gone.into_iter().all(|side| self.is_side_back(side));
@@ -111,7 +111,7 @@ impl Planner for CompareRun<'_> {
         is_again
     }
 
-    fn settle(&mut self, asks: &Vec<Ask>) {
+    fn settle(&mut self, asks: &Vec<RunAsk>) {
         self.rest(asks);
         self.end_block(asks);
     }
@@ -202,7 +202,7 @@ impl<'a> CompareRun<'a> {
         self.sides.iter().map(ReadyTarget::side).collect()
     }
 
-    fn following(&self) -> Step {
+    fn following(&self) -> DesignStep {
         folder::following(&self.request.design, &self.cells, &self.lost)
     }
 
@@ -233,7 +233,7 @@ impl<'a> CompareRun<'a> {
 
     /// Run after run.
     fn measure_all(&mut self) -> Result<End, Failed> {
-        if let Step::Done(stopped) = self.following() {
+        if let DesignStep::Done(stopped) = self.following() {
             let over = "this comparison is complete; start a new one to measure more";
             self.say(over.to_owned());
             return Ok((CompareState::Complete, Some(stopped)));
@@ -275,7 +275,7 @@ impl<'a> CompareRun<'a> {
 
     /// Adds a run that is whole.
     fn keep(&mut self, run: FinishedRun) -> Result<(), Failed> {
-        let Ask { number, block, .. } = run.cell.ask;
+        let RunAsk { number, block, .. } = run.cell.ask;
         self.folder.end(number, run.took.as_secs()).map_err(unwritable)?;
         if run.cell.verdict == Verdict::Void {
             let why = run.why_void.map_or_else(String::new, |why| format!(": {why}"));
@@ -286,17 +286,17 @@ impl<'a> CompareRun<'a> {
     }
 
     /// Runs that are not to be kept: those that sent something are lost.
-    fn lose(&mut self, asks: &[Ask]) {
+    fn lose(&mut self, asks: &[RunAsk]) {
         if self.is_search() {
             return;
         }
         let there = self.folder.points();
-        let is_there = |ask: &&Ask| there.iter().any(|point| point.0 == ask.number);
+        let is_there = |ask: &&RunAsk| there.iter().any(|point| point.0 == ask.number);
         self.lost.extend(asks.iter().filter(is_there));
     }
 
     /// Makes the sides of these runs ready; or which one is not, and why.
-    fn get_ready(&mut self, asks: &[Ask]) -> Result<(), (u32, Failed)> {
+    fn get_ready(&mut self, asks: &[RunAsk]) -> Result<(), (u32, Failed)> {
         for ask in asks {
             let begun = self.folder.begin(ask.number, ask).map_err(unwritable);
             let ready = begun.and_then(|()| self.make_ready(ask.side as usize));
@@ -325,7 +325,7 @@ impl<'a> CompareRun<'a> {
     }
 
     /// Lets the servers come to rest.
-    fn rest(&self, asks: &[Ask]) {
+    fn rest(&self, asks: &[RunAsk]) {
         pause(Nanos::from_secs_f64(self.request.design.settle_s.clamp(0.0, 3600.0)));
         for side in asks.iter().filter_map(|ask| self.sides.get(ask.side as usize)) {
             let emptied = wait_idle(&side.plan, &side.ready, IDLE_LIMIT, &|| {
@@ -343,7 +343,7 @@ impl<'a> CompareRun<'a> {
     }
 
     /// After the last run of a block: writes what is known, and says it.
-    fn end_block(&mut self, asks: &[Ask]) {
+    fn end_block(&mut self, asks: &[RunAsk]) {
         let Some(block) = asks.first().map(|ask| ask.block) else { return };
         let design = &self.request.design;
         let runs = design.sides.len() * design.levels.len().max(1);

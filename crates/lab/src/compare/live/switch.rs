@@ -8,7 +8,7 @@ use goodput_model::Plan;
 use super::targets::TargetSpec;
 use crate::error::Failed;
 use crate::serve;
-use crate::shell::{self, Outcome};
+use crate::shell::{self, ShellOutcome};
 
 /// How long it may take when nothing is said.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -71,10 +71,10 @@ fn run(
             .hint(format!("its full output is in {}", log.display()))
     };
     match shell::run(shell, Some(limit), is_stopped).map_err(cannot)? {
-        Outcome::Ended(status) if status.success() => Ok(()),
-        Outcome::Ended(status) => Err(failed(&shell::ended(status))),
-        Outcome::Stopped => Err(Failed::interrupted("stopped while switching")),
-        Outcome::TooLong => Err(failed(&format!("took longer than {} s", limit.as_secs()))),
+        ShellOutcome::Ended(status) if status.success() => Ok(()),
+        ShellOutcome::Ended(status) => Err(failed(&shell::ended(status))),
+        ShellOutcome::Stopped => Err(Failed::interrupted("stopped while switching")),
+        ShellOutcome::TooLong => Err(failed(&format!("took longer than {} s", limit.as_secs()))),
     }
 }
 

@@ -7,7 +7,7 @@ use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
 use goodput_stats::{Summary, repeats};
 
-use super::folders::{Lens, Run, SideResults};
+use super::folders::{Lens, SideResults, SideRun};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::{Failed, folder_failed};
 use crate::run::{Lab, RunContext, prepare};
@@ -60,19 +60,20 @@ pub(super) fn measure(
     }
     let sides = servers.iter().map(|_| SideResults::default()).collect();
     let runs = &baseline.runs;
-    let mut bench = Bench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
+    let mut bench =
+        BaselineBench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
     let state = carry_out(&mut bench, &lab.interrupt)?;
     Ok(Measured { sides: bench.sides, state })
 }
 
-struct Bench<'a> {
+struct BaselineBench<'a> {
     lab: &'a Lab,
     replan: &'a Replan<'a>,
     lens: &'a Lens<'a>,
     servers: &'a [Live<'a>],
     out: &'a Path,
     /// Those of the baseline.
-    runs: &'a [Run],
+    runs: &'a [SideRun],
     /// What each server has measured of them.
     sides: Vec<SideResults>,
     /// Steps that are measured.
@@ -83,14 +84,14 @@ struct Bench<'a> {
 
 /// One run of the baseline on one server.
 struct Turn<'a> {
-    run: &'a Run,
+    run: &'a SideRun,
     server: &'a Live<'a>,
     /// The server's place among those that are measured.
     place: usize,
     number: usize,
 }
 
-impl<'a> Planner for Bench<'a> {
+impl<'a> Planner for BaselineBench<'a> {
     type Step = Turn<'a>;
     type End = CompareState;
 
@@ -129,7 +130,7 @@ impl<'a> Planner for Bench<'a> {
     }
 }
 
-impl Bench<'_> {
+impl BaselineBench<'_> {
     fn measure_turn(&mut self, turn: &Turn<'_>) -> Result<(), Failed> {
         let Turn { run, server, place, number } = *turn;
         let plan = (self.replan)(&run.plan, server.url)?;
@@ -146,7 +147,7 @@ impl Bench<'_> {
         let label = format!("{name} {} of {} · ", repeat.number, repeat.of);
         let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
         prepared.run(self.lab, &path, context)?;
-        let read = Run::read(&path, self.lens)?;
+        let read = SideRun::read(&path, self.lens)?;
         let Some(taken) = self.sides.get_mut(place) else { return Ok(()) };
         taken.runs.push(read);
         let summaries: Vec<Summary> = taken.runs.iter().map(|run| run.summary.clone()).collect();
@@ -173,7 +174,7 @@ impl Bench<'_> {
 }
 
 /// What is sent must be what was sent.
-fn same_workload(run: &Run, found: &str) -> Result<(), Failed> {
+fn same_workload(run: &SideRun, found: &str) -> Result<(), Failed> {
     let was = &run.manifest.workload.hash;
     if was.is_empty() || was == found {
         return Ok(());

@@ -48,14 +48,14 @@ impl Lens<'_> {
 }
 
 /// A run of a side.
-pub(super) struct Run {
+pub(super) struct SideRun {
     pub(super) path: PathBuf,
     pub(super) plan: Plan,
     pub(super) manifest: Manifest,
     pub(super) summary: Summary,
 }
 
-impl Run {
+impl SideRun {
     /// From its folder.
     pub(super) fn read(path: &Path, lens: &Lens<'_>) -> Result<Self, Failed> {
         let SavedRun { plan, manifest, summary } = read_as(path, |plan| lens.ask(plan))?;
@@ -80,7 +80,7 @@ impl Run {
 /// What the folders of one side hold.
 #[derive(Default)]
 pub(super) struct SideResults {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<SideRun>,
     /// The highest load that keeps the SLO, one of each sweep; none where it is not known. A sweep
     /// without an answer counts: what is left would be a choice.
     pub(super) answers: Vec<Option<Figure>>,
@@ -115,14 +115,14 @@ impl SideResults {
             Ok(Artifact::Repeats(series)) => series,
             Err(error) => return Err(unreadable(error)),
             Ok(_) => {
-                self.runs.push(Run::read(path, lens)?);
+                self.runs.push(SideRun::read(path, lens)?);
                 return Ok(());
             }
         };
         let numbers = series.numbers();
         let (before, mut first) = (self.runs.len(), None);
         for number in &numbers {
-            match Run::read(&series.run(*number), lens) {
+            match SideRun::read(&series.run(*number), lens) {
                 Ok(run) => self.runs.push(run),
                 Err(failed) => {
                     lens.observer.warn(format!("left out: {failed}"));
@@ -146,7 +146,7 @@ impl SideResults {
     ) -> Result<(), Failed> {
         let is_of_curve = |purpose| !matches!(purpose, Purpose::WarmUp | Purpose::Twin);
         for point in sweep.points.iter().filter(|point| is_of_curve(point.point.ask.purpose)) {
-            self.runs.push(Run::read(&path.join(&point.folder), lens)?);
+            self.runs.push(SideRun::read(&path.join(&point.folder), lens)?);
         }
         self.has_sweep = true;
         self.gpus = self.gpus.or(sweep.sweep.gpus);

@@ -1,11 +1,11 @@
 //! At which loads sides can be set against each other.
 
-use goodput_campaign::compare::{self, Ask, Cell, SideFacts};
+use goodput_campaign::compare::{self, ComparedRun, RunAsk, SideFacts};
 use goodput_campaign::sweep::Level;
 use goodput_model::Verdict;
 
-use super::folders::{Run, SideResults};
-use super::targets::Target;
+use super::folders::{SideResults, SideRun};
+use super::targets::ComparedServer;
 use crate::error::Failed;
 use crate::events::Observer;
 
@@ -22,7 +22,7 @@ pub(super) struct Levels {
 impl Levels {
     /// Known before anything is measured.
     pub(super) fn new(
-        targets: &[Target],
+        targets: &[ComparedServer],
         sides: &[SideResults],
         observer: &dyn Observer,
     ) -> Result<Self, Failed> {
@@ -33,7 +33,7 @@ impl Levels {
         let who: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
         let reference = sides.first().map(levels).unwrap_or_default();
         // Servers get the loads of the reference.
-        let of = |(target, side): (&Target, &SideResults)| {
+        let of = |(target, side): (&ComparedServer, &SideResults)| {
             if target.is_live() { reference.clone() } else { levels(side) }
         };
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
@@ -78,7 +78,7 @@ impl Levels {
     }
 
     /// The place of this run's load.
-    pub(super) fn place(&self, run: &Run) -> Option<u32> {
+    pub(super) fn place(&self, run: &SideRun) -> Option<u32> {
         if self.is_one {
             return Some(0);
         }
@@ -93,14 +93,14 @@ impl Levels {
     }
 
     /// The runs of a side, each at its place.
-    pub(super) fn cells(&self, side: u32, taken: &SideResults) -> Vec<Cell> {
-        let mut cells: Vec<Cell> = Vec::new();
+    pub(super) fn cells(&self, side: u32, taken: &SideResults) -> Vec<ComparedRun> {
+        let mut cells: Vec<ComparedRun> = Vec::new();
         let mut add = |(level, seed): (u32, u64), (verdict, doubt), figures, facts| {
             let number = u32::try_from(cells.len() + 1).unwrap_or(u32::MAX);
-            let before = cells.iter().filter(|cell: &&Cell| cell.ask.level == level).count();
+            let before = cells.iter().filter(|cell: &&ComparedRun| cell.ask.level == level).count();
             let block = u32::try_from(before + 1).unwrap_or(u32::MAX);
-            cells.push(Cell {
-                ask: Ask { number, block, side, level, seed },
+            cells.push(ComparedRun {
+                ask: RunAsk { number, block, side, level, seed },
                 verdict,
                 doubt,
                 figures,
@@ -128,7 +128,7 @@ impl Levels {
 
 /// What was the same at all points of a sweep.
 fn searched(taken: &SideResults) -> SideFacts {
-    let facts = taken.runs.first().map_or_else(SideFacts::default, Run::facts);
+    let facts = taken.runs.first().map_or_else(SideFacts::default, SideRun::facts);
     SideFacts {
         load: "search".to_owned(),
         window_s: 0.0,
@@ -141,7 +141,7 @@ fn searched(taken: &SideResults) -> SideFacts {
 
 /// The loads of a side, ascending, each once.
 fn levels(taken: &SideResults) -> Vec<Option<Level>> {
-    sorted(taken.runs.iter().map(Run::level).collect())
+    sorted(taken.runs.iter().map(SideRun::level).collect())
 }
 
 fn sorted(mut levels: Vec<Option<Level>>) -> Vec<Option<Level>> {
@@ -166,7 +166,7 @@ fn shown(levels: &[Option<Level>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use goodput_campaign::compare::{Design, Figure, Outcome, Quantity, SavedSide, Side};
+    use goodput_campaign::compare::{Design, Figure, FigureOutcome, Quantity, SavedSide, Side};
 
     use super::*;
     use crate::events::Silent;
@@ -214,9 +214,9 @@ mod tests {
             has_sweep: true,
             ..SideResults::default()
         };
-        let target = |name: &str| Target {
+        let target = |name: &str| ComparedServer {
             name: name.to_owned(),
-            place: super::super::targets::Place::Saved(Vec::new()),
+            place: super::super::targets::RunSource::Saved(Vec::new()),
         };
         let targets = NAMES.map(target);
         let levels =
@@ -246,6 +246,6 @@ mod tests {
         assert_eq!((finding.metric.as_str(), finding.n), ("goodput_rps", 1));
         // By way of logarithms, which round.
         assert!((finding.change - 0.25).abs() < 1e-12, "{}", finding.change);
-        assert_eq!(finding.outcome, Outcome::NoVerdict);
+        assert_eq!(finding.outcome, FigureOutcome::NoVerdict);
     }
 }

@@ -7,26 +7,26 @@ use crate::error::Failed;
 
 /// One of those compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Target {
+pub struct ComparedServer {
     /// What it is called.
     pub name: String,
     /// Where its runs come from.
-    pub place: Place,
+    pub place: RunSource,
 }
 
 /// Where its runs come from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum RunSource {
     /// From these folders.
     Saved(Vec<PathBuf>),
     /// From a server that answers now.
     Live(String),
 }
 
-impl Target {
+impl ComparedServer {
     /// Whether its runs are measured now.
     pub fn is_live(&self) -> bool {
-        matches!(self.place, Place::Live(_))
+        matches!(self.place, RunSource::Live(_))
     }
 }
 
@@ -41,9 +41,9 @@ fn is_live(text: &str) -> bool {
 }
 
 /// Everybody in order, the reference first. Folders of one name are runs of one side.
-pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<Target>, Failed> {
+pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<ComparedServer>, Failed> {
     let typed = targets;
-    let mut targets: Vec<Target> = Vec::new();
+    let mut targets: Vec<ComparedServer> = Vec::new();
     for text in typed {
         if let Some(failed) = misnamed(text) {
             return Err(failed);
@@ -52,7 +52,7 @@ pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<Target>, 
         if is_live(text) {
             let name = name.map_or_else(|| short(authority(text), targets.len()), str::to_owned);
             let name = free(&name, &targets);
-            targets.push(Target { name, place: Place::Live(text.to_owned()) });
+            targets.push(ComparedServer { name, place: RunSource::Live(text.to_owned()) });
             continue;
         }
         let path = PathBuf::from(text);
@@ -61,15 +61,17 @@ pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<Target>, 
             let hint = format!("for a server write http://{text}; for a saved run, its folder");
             return Err(Failed::usage(message).hint(hint));
         }
-        let known = |target: &&mut Target| Some(target.name.as_str()) == name;
-        if let Some(Target { place: Place::Saved(folders), .. }) = targets.iter_mut().find(known) {
+        let known = |target: &&mut ComparedServer| Some(target.name.as_str()) == name;
+        if let Some(ComparedServer { place: RunSource::Saved(folders), .. }) =
+            targets.iter_mut().find(known)
+        {
             folders.push(path);
             continue;
         }
         let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let own = || short(&last.unwrap_or_else(|| text.to_owned()), targets.len());
         let name = free(&name.map_or_else(own, str::to_owned), &targets);
-        targets.push(Target { name, place: Place::Saved(vec![path]) });
+        targets.push(ComparedServer { name, place: RunSource::Saved(vec![path]) });
     }
     check_twice(&targets)?;
     ordered(reference, targets)
@@ -91,17 +93,17 @@ fn authority(url: &str) -> &str {
 }
 
 /// The name, with a number if it is already taken.
-fn free(name: &str, targets: &[Target]) -> String {
+fn free(name: &str, targets: &[ComparedServer]) -> String {
     let is_free = |name: &String| targets.iter().all(|target| target.name != *name);
     let numbered = (2..=u32::MAX).map(|n| format!("{name}-{n}"));
     std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 /// A run that stands on both sides says nothing about either.
-fn check_twice(targets: &[Target]) -> Result<(), Failed> {
+fn check_twice(targets: &[ComparedServer]) -> Result<(), Failed> {
     let mut seen: Vec<PathBuf> = Vec::new();
     for target in targets {
-        let Place::Saved(folders) = &target.place else { continue };
+        let RunSource::Saved(folders) = &target.place else { continue };
         for folder in folders {
             let path = folder.canonicalize().unwrap_or_else(|_| folder.clone());
             if seen.contains(&path) {
@@ -117,14 +119,17 @@ fn check_twice(targets: &[Target]) -> Result<(), Failed> {
 }
 
 /// The one that the others are held against goes first.
-fn ordered(reference: Option<&str>, mut targets: Vec<Target>) -> Result<Vec<Target>, Failed> {
+fn ordered(
+    reference: Option<&str>,
+    mut targets: Vec<ComparedServer>,
+) -> Result<Vec<ComparedServer>, Failed> {
     if targets.len() < 2 {
         return Err(Failed::usage("a comparison needs at least two targets")
             .hint("goodput compare runs/before runs/after"));
     }
     refer(&mut targets, reference, |target| &target.name)?;
-    let is_saved = |target: &Target| !target.is_live();
-    if targets.first().is_some_and(Target::is_live) && targets.iter().any(is_saved) {
+    let is_saved = |target: &ComparedServer| !target.is_live();
+    if targets.first().is_some_and(ComparedServer::is_live) && targets.iter().any(is_saved) {
         return Err(Failed::usage("the reference is a server, and the other side is a saved run")
             .hint("put the saved baseline first; goodput repeats its runs on the server"));
     }
@@ -147,13 +152,15 @@ mod tests {
 
     #[test]
     fn the_reference_goes_first_and_must_be_the_saved_one() {
-        let saved = |name: &str| Target {
+        let saved = |name: &str| ComparedServer {
             name: name.to_owned(),
-            place: Place::Saved(vec![PathBuf::from(name)]),
+            place: RunSource::Saved(vec![PathBuf::from(name)]),
         };
-        let live = Target { name: "x".to_owned(), place: Place::Live("mock".to_owned()) };
-        let names =
-            |targets: Vec<Target>| targets.into_iter().map(|it| it.name).collect::<Vec<_>>();
+        let live =
+            ComparedServer { name: "x".to_owned(), place: RunSource::Live("mock".to_owned()) };
+        let names = |targets: Vec<ComparedServer>| {
+            targets.into_iter().map(|it| it.name).collect::<Vec<_>>()
+        };
         let all = vec![saved("a"), saved("b"), saved("c")];
         assert_eq!(names(ordered(Some("c"), all.clone()).unwrap()), ["c", "a", "b"]);
         assert!(ordered(None, vec![saved("a"), live.clone()]).is_ok());

@@ -1,7 +1,7 @@
 use super::*;
 
-fn target(url: &str, http: Http) -> Target {
-    Target::new(&url.parse().unwrap(), http).unwrap()
+fn target(url: &str, http: Http) -> RequestTarget {
+    RequestTarget::new(&url.parse().unwrap(), http).unwrap()
 }
 
 fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
@@ -12,7 +12,7 @@ fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
     request.body(()).unwrap().into_parts().0
 }
 
-fn passed(target: &Target, parts: &Parts) -> http::Request<()> {
+fn passed(target: &RequestTarget, parts: &Parts) -> http::Request<()> {
     target.head(&parts.method, &parts.uri, &parts.headers, None).unwrap()
 }
 

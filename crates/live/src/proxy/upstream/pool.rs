@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::{Link, Opened};
-use crate::proxy::heads::Target;
+use crate::proxy::heads::RequestTarget;
 use crate::proxy::settings::{Limits, Upstream};
 
 /// Idle connections that are kept, and for how long.
@@ -21,23 +21,23 @@ const LOOK_UP_EVERY: Nanos = Nanos::from_millis(5_000);
 
 /// Where an upstream is and how it is spoken to: the part of a [`Pool`] that threads share.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct UpstreamRoute {
     dialer: Dialer,
-    pub(crate) target: Target,
+    pub(crate) target: RequestTarget,
     pub(crate) http: Http,
 }
 
-impl Plan {
+impl UpstreamRoute {
     pub(crate) fn new(upstream: &Upstream) -> Result<Self, EndpointError> {
         let Upstream { url, http, cacert, insecure } = upstream;
         let dialer = Dialer::new(url, *http, cacert.as_deref(), *insecure)?;
-        Ok(Self { dialer, target: Target::new(url, *http)?, http: *http })
+        Ok(Self { dialer, target: RequestTarget::new(url, *http)?, http: *http })
     }
 }
 
 /// The connections of one backend.
 pub(crate) struct Pool {
-    pub(crate) plan: Plan,
+    pub(crate) plan: UpstreamRoute,
     pub(crate) limits: Limits,
     /// Idle ones of HTTP/1.1, last used last, with when that was; or all of HTTP/2.
     idle: RefCell<Vec<(Link, Nanos)>>,
@@ -48,7 +48,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(plan: Plan, limits: Limits) -> Self {
+    pub(crate) fn new(plan: UpstreamRoute, limits: Limits) -> Self {
         Self {
             plan,
             limits,

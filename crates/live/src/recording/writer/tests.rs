@@ -8,14 +8,14 @@ use tempfile::TempDir;
 use super::super::capture::CaptureQueue;
 use super::super::trace::TraceLimits;
 use super::*;
-use crate::observer::Silent;
+use crate::observer::SilentObserver;
 use crate::proxy::{Answered, Ending, Witness};
 
 /// Everything but a proxy.
 struct TestRecording {
     folder: TempDir,
     capture: CaptureQueue,
-    notes: Receiver<Note>,
+    notes: Receiver<WriterMessage>,
     writer: RowWriter,
     counts: Arc<RecordCounts>,
 }
@@ -23,20 +23,21 @@ struct TestRecording {
 impl TestRecording {
     fn new(share: f64, limits: TraceLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let names = Names::new(&folder.path().join("trace.jsonl"), false).unwrap();
+        let names = FileNames::new(&folder.path().join("trace.jsonl"), false).unwrap();
         let tokenizer = Tokenizer::builtin("approximate").unwrap();
         let options = TraceOptions { tokenizer, block_tokens: 4, save_text: false, share, limits };
         let counts = Arc::new(RecordCounts::default());
         let (capture, notes, room) = CaptureQueue::new(&counts);
-        let mut writer = RowWriter::new(names, options, &counts, room, Arc::new(Silent)).unwrap();
-        writer.begin(Scale::default());
+        let mut writer =
+            RowWriter::new(names, options, &counts, room, Arc::new(SilentObserver)).unwrap();
+        writer.begin(ScaleFactors::default());
         Self { folder, capture, notes, writer, counts }
     }
 
     fn ask(&self, number: u64, session: &str) {
         let body = r#"{"model":"m","messages":[{"role":"user","content":"one two three four five six seven eight nine ten"}]}"#;
         let (arrived, session) = (now(), Some(session.to_owned()));
-        let ask = Ask { number, arrived, api: Api::Chat, session, body: body.into() };
+        let ask = CapturedRequest { number, arrived, api: Api::Chat, session, body: body.into() };
         assert!(self.capture.take(ask));
     }
 
@@ -44,7 +45,7 @@ impl TestRecording {
     fn ask_tokens(&self, number: u64, (equal, other): (usize, u8)) {
         let body = format!(r#"{{"model":"m","prompt":[{}{other}]}}"#, "7,".repeat(equal));
         let (arrived, api) = (now(), Api::Completions);
-        let ask = Ask { number, arrived, api, session: None, body: body.into() };
+        let ask = CapturedRequest { number, arrived, api, session: None, body: body.into() };
         assert!(self.capture.take(ask));
     }
 
@@ -253,7 +254,8 @@ fn a_body_that_comes_late_is_in_the_file_of_its_first_byte() {
     desk.writer.traces.get_mut(&0).unwrap().followed = Some(now() - Nanos::from_millis(20_000));
     desk.writer.look(&orders);
     let body = r#"{"model":"m","prompt":"x"}"#.into();
-    let ask = Ask { number: 0, arrived: early, api: Api::Completions, session: None, body };
+    let ask =
+        CapturedRequest { number: 0, arrived: early, api: Api::Completions, session: None, body };
     assert!(desk.capture.take(ask));
     desk.answer(0);
     let (files, ..) = desk.end();
@@ -293,7 +295,7 @@ fn an_order_is_heard_while_the_first_answers_are_waited_for() {
     for number in 0.. {
         let (arrived, api) = (now(), Api::Completions);
         let body = r#"{"model":"m","prompt":[1,2,3]}"#.into();
-        capture.take(Ask { number, arrived, api, session: None, body });
+        capture.take(CapturedRequest { number, arrived, api, session: None, body });
         if next.exists() {
             break;
         }

@@ -11,7 +11,12 @@ const BLOCK: u32 = 16;
 
 fn recorder(tokenizer: &str, salt: u8) -> Recorder {
     let tokenizer = Tokenizer::builtin(tokenizer).unwrap();
-    Recorder::new(Settings { tokenizer, block_tokens: BLOCK, salt: [salt; 32], save_text: false })
+    Recorder::new(RowSettings {
+        tokenizer,
+        block_tokens: BLOCK,
+        salt: [salt; 32],
+        save_text: false,
+    })
 }
 
 /// A good answer of this text: 10 ms to the first of its events, 2 ms between them, then the end.
@@ -163,7 +168,7 @@ fn what_the_server_counts_wins_and_blocks_stay() {
 fn answers_are_counted_by_the_best_that_there_is() {
     let count = |name: &str, exchange: Exchange| {
         let mut recorder = recorder(name, 1);
-        let row = recorder.answered(Question::default(), Nanos::ZERO, &exchange);
+        let row = recorder.answered(KeptRequest::default(), Nanos::ZERO, &exchange);
         (row.output_tokens, row.output_by)
     };
     let listed = Some(TokenCount { n: 6, source: TokenSource::Chunks });

@@ -36,14 +36,14 @@ pub(super) struct Breaker {
     settings: StopAt,
     /// Whether each of the last ones failed.
     last: VecDeque<bool>,
-    state: State,
+    state: BreakerState,
     pause: Nanos,
     /// The ticket of the next that may go.
     next: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BreakerState {
     /// All may go.
     Closed,
     /// No request may be sent before this instant.
@@ -55,16 +55,18 @@ enum State {
 impl Breaker {
     pub(super) fn new(settings: StopAt) -> Self {
         let pause = settings.pause.into();
-        Self { settings, last: VecDeque::new(), state: State::Closed, pause, next: 0 }
+        Self { settings, last: VecDeque::new(), state: BreakerState::Closed, pause, next: 0 }
     }
 
     /// A ticket for a request that may go now. One that may while the breaker is open is the probe,
     /// and its outcome must be told.
     pub(super) fn admit(&mut self, at: Nanos) -> Option<u64> {
         match self.state {
-            State::Closed => {}
-            State::Open(until) if at >= until => self.state = State::Probing(self.next),
-            State::Open(_) | State::Probing(_) => return None,
+            BreakerState::Closed => {}
+            BreakerState::Open(until) if at >= until => {
+                self.state = BreakerState::Probing(self.next)
+            }
+            BreakerState::Open(_) | BreakerState::Probing(_) => return None,
         }
         self.next += 1;
         Some(self.next - 1)
@@ -73,42 +75,42 @@ impl Breaker {
     /// When the next may go; none where all may.
     pub(super) fn open_until(&self) -> Option<Nanos> {
         match self.state {
-            State::Closed => None,
-            State::Open(until) => Some(until),
-            State::Probing(_) => Some(Nanos(u64::MAX)),
+            BreakerState::Closed => None,
+            BreakerState::Open(until) => Some(until),
+            BreakerState::Probing(_) => Some(Nanos(u64::MAX)),
         }
     }
 
     /// The request with this ticket came to its end; whether mirroring just paused.
     pub(super) fn note(&mut self, ticket: u64, failed: bool, at: Nanos) -> bool {
         match self.state {
-            State::Probing(probe) if probe == ticket && failed => {
+            BreakerState::Probing(probe) if probe == ticket && failed => {
                 self.pause = (self.pause + self.pause).min(self.settings.longest.into());
-                self.state = State::Open(at + self.pause);
+                self.state = BreakerState::Open(at + self.pause);
                 true
             }
-            State::Probing(probe) if probe == ticket => {
+            BreakerState::Probing(probe) if probe == ticket => {
                 self.reset();
                 false
             }
             // Requests in flight when it opened carry no new information.
-            State::Probing(_) | State::Open(_) => false,
-            State::Closed => self.count(failed, at),
+            BreakerState::Probing(_) | BreakerState::Open(_) => false,
+            BreakerState::Closed => self.count(failed, at),
         }
     }
 
     /// The one with this ticket ended without a word about the candidate: where it was the probe,
     /// another may try at once.
     pub(super) fn forget(&mut self, ticket: u64, at: Nanos) {
-        if self.state == State::Probing(ticket) {
-            self.state = State::Open(at);
+        if self.state == BreakerState::Probing(ticket) {
+            self.state = BreakerState::Open(at);
         }
     }
 
     /// All may go, and what was is forgotten.
     pub(super) fn reset(&mut self) {
         self.last.clear();
-        self.state = State::Closed;
+        self.state = BreakerState::Closed;
         self.pause = self.settings.pause.into();
     }
 
@@ -123,7 +125,7 @@ impl Breaker {
             return false;
         }
         self.last.clear();
-        self.state = State::Open(at + self.pause);
+        self.state = BreakerState::Open(at + self.pause);
         true
     }
 }

@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for Opening {
 }
 
 #[derive(Deserialize)]
-struct Role<'a> {
+struct MessageRole<'a> {
     #[serde(borrow, default)]
     role: Option<Cow<'a, str>>,
 }
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for Messages {
         let mut hash = Hash::new();
         while let Some(message) = list.next_element::<&RawValue>()? {
             hash.add(message.get().as_bytes());
-            let read: Role<'_> =
+            let read: MessageRole<'_> =
                 serde_json::from_str(message.get()).map_err(serde::de::Error::custom)?;
             if read.role.is_some_and(|role| role == "user") {
                 break;

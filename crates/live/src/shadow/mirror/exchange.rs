@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::MirrorSettings;
 use crate::proxy::Allowance;
-use crate::proxy::Plan;
-use crate::proxy::{Backend, Question};
+use crate::proxy::UpstreamRoute;
+use crate::proxy::{Backend, OwnRequest};
 use crate::proxy::{Limits, Upstream};
 
 /// What the candidate is sent.
@@ -57,7 +57,7 @@ impl Candidate {
         };
         let mut head = request.into_parts().0;
         head.headers = given.head;
-        let question = Question {
+        let question = OwnRequest {
             head,
             body: given.body,
             via: Some(given.via),
@@ -73,7 +73,7 @@ impl Candidate {
     async fn backend(&self) -> Option<&Backend> {
         let plan = || async {
             let upstream = self.upstream.clone();
-            let plan = spawn_blocking(move || Plan::new(&upstream).ok()).await;
+            let plan = spawn_blocking(move || UpstreamRoute::new(&upstream).ok()).await;
             let plan = plan.ok().flatten().ok_or(())?;
             Ok::<_, ()>(Backend::with_allowance(plan, self.limits.clone(), Allowance::default()))
         };

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The longest pause between two requests by the cap on their rate.
 const DAY: Duration = Duration::from_hours(24);
 
-/// Shared by requests in flight.
+/// MirrorShared by requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     /// Go on; the number counts the times that mirroring was switched off.
@@ -48,7 +48,7 @@ impl Wake {
 }
 
 /// What the mirror's threads and its handle have in common.
-pub(super) struct Shared {
+pub(super) struct MirrorShared {
     pub(super) settings: MirrorSettings,
     pub(super) tally: Arc<MirrorTally>,
     pub(super) halves: HalfSender,
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     breaker: Mutex<Breaker>,
 }
 
-impl Shared {
+impl MirrorShared {
     pub(super) fn new(settings: MirrorSettings, halves: HalfSender) -> Self {
         let breaker = Mutex::new(Breaker::new(settings.stop_at.clone()));
         Self {
@@ -137,7 +137,7 @@ impl Shared {
 }
 
 /// A request that is ready for the candidate.
-pub(super) struct Ready {
+pub(super) struct ReadyRequest {
     number: u64,
     arrived: Nanos,
     offered: Nanos,
@@ -152,7 +152,11 @@ pub(super) struct Ready {
 }
 
 /// Looks at what is offered, and chooses, until all is over.
-pub(super) fn choose(shared: &Shared, offered: &Receiver<Offered>, ready: &mpsc::Sender<Ready>) {
+pub(super) fn choose(
+    shared: &MirrorShared,
+    offered: &Receiver<Offered>,
+    ready: &mpsc::Sender<ReadyRequest>,
+) {
     give_way();
     loop {
         match offered.recv_timeout(LOOK) {
@@ -164,7 +168,7 @@ pub(super) fn choose(shared: &Shared, offered: &Receiver<Offered>, ready: &mpsc:
     }
 }
 
-fn look_at(shared: &Shared, offered: Offered, ready: &mpsc::Sender<Ready>) {
+fn look_at(shared: &MirrorShared, offered: Offered, ready: &mpsc::Sender<ReadyRequest>) {
     let Offered { number, arrived, at, api, head, via, session, body, held } = offered;
     let settings = &shared.settings;
     let seen = choose::look(api, &body);
@@ -188,7 +192,7 @@ fn look_at(shared: &Shared, offered: Offered, ready: &mpsc::Sender<Ready>) {
         Some(Some(renamed)) => renamed.into(),
         Some(None) => return shared.drop_chosen(number, Dropped::Unreadable),
     };
-    let one = Ready {
+    let one = ReadyRequest {
         number,
         arrived,
         offered: at,
@@ -211,8 +215,8 @@ fn look_at(shared: &Shared, offered: Offered, ready: &mpsc::Sender<Ready>) {
 
 /// A thread that speaks with the candidate until all is over.
 pub(super) fn speak(
-    shared: Arc<Shared>,
-    mut queue: mpsc::Receiver<Ready>,
+    shared: Arc<MirrorShared>,
+    mut queue: mpsc::Receiver<ReadyRequest>,
 ) -> std::io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("mirror".to_owned()).spawn(move || {
@@ -227,12 +231,16 @@ pub(super) fn speak(
     })
 }
 
-async fn serve(shared: &Arc<Shared>, candidate: &Rc<Candidate>, queue: &mut mpsc::Receiver<Ready>) {
+async fn serve(
+    shared: &Arc<MirrorShared>,
+    candidate: &Rc<Candidate>,
+    queue: &mut mpsc::Receiver<ReadyRequest>,
+) {
     let caps = &shared.settings.caps;
     let most = u32::try_from(caps.in_flight.max(1)).unwrap_or(u32::MAX);
     let seats = Arc::new(Semaphore::new(most as usize));
     let mut wake = shared.wake.subscribe();
-    let mut pace = Pace::new(caps.rate);
+    let mut pace = RateCap::new(caps.rate);
     while let Some(one) = queue.recv().await {
         let seat = tokio::select! {
             biased;
@@ -268,7 +276,7 @@ async fn serve(shared: &Arc<Shared>, candidate: &Rc<Candidate>, queue: &mut mpsc
                 continue;
             }
         };
-        let under_way = UnderWay::new(Arc::clone(shared), one.number, ticket);
+        let under_way = MirroredRequest::new(Arc::clone(shared), one.number, ticket);
         let task = mirror(under_way, Rc::clone(candidate), one, woken);
         tokio::task::spawn_local(async move {
             task.await;
@@ -281,12 +289,12 @@ async fn serve(shared: &Arc<Shared>, candidate: &Rc<Candidate>, queue: &mut mpsc
 
 /// When requests may be sent by the cap on their rate.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RateCap {
     every: Nanos,
     next: Nanos,
 }
 
-impl Pace {
+impl RateCap {
     pub(super) fn new(rate: Option<f64>) -> Self {
         let every = |rate: f64| Duration::try_from_secs_f64(1.0 / rate).unwrap_or(DAY).min(DAY);
         Self { every: rate.map_or(Duration::ZERO, every).into(), next: Nanos::ZERO }
@@ -327,16 +335,16 @@ async fn over(wake: &mut watch::Receiver<Wake>) {
 }
 
 /// A request in flight. It is counted and reported exactly once, however it ends.
-struct UnderWay {
-    shared: Arc<Shared>,
+struct MirroredRequest {
+    shared: Arc<MirrorShared>,
     number: u64,
     /// The breaker's.
     ticket: u64,
     is_over: bool,
 }
 
-impl UnderWay {
-    fn new(shared: Arc<Shared>, number: u64, ticket: u64) -> Self {
+impl MirroredRequest {
+    fn new(shared: Arc<MirrorShared>, number: u64, ticket: u64) -> Self {
         add(&shared.tally.sent);
         add(&shared.tally.in_flight);
         Self { shared, number, ticket, is_over: false }
@@ -352,7 +360,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for MirroredRequest {
     fn drop(&mut self) {
         self.shared.tally.in_flight.fetch_sub(1, Ordering::Relaxed);
         if !self.is_over {
@@ -364,12 +372,14 @@ impl Drop for UnderWay {
 }
 
 async fn mirror(
-    under_way: UnderWay,
+    under_way: MirroredRequest,
     candidate: Rc<Candidate>,
-    one: Ready,
+    one: ReadyRequest,
     mut wake: watch::Receiver<Wake>,
 ) {
-    let Ready { number, arrived, api, model, max_tokens, path, head, via, body, _held, .. } = one;
+    let ReadyRequest {
+        number, arrived, api, model, max_tokens, path, head, via, body, _held, ..
+    } = one;
     let given = Given { path, head, via, body };
     tokio::select! {
         // A candidate whose bytes never end leaves no budget to what is asked after it.

@@ -42,7 +42,7 @@ impl Dropped {
 
 /// Whether requests are mirrored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MirrorStanding {
     /// They are.
     Going,
     /// The user has switched it off.
@@ -51,7 +51,7 @@ pub enum Standing {
     Paused,
 }
 
-impl Standing {
+impl MirrorStanding {
     /// All of them with their words.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Going, "going"), (Self::SwitchedOff, "switched_off"), (Self::Paused, "paused")];
@@ -138,13 +138,13 @@ impl MirrorTally {
     }
 
     /// Whether requests are mirrored.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> MirrorStanding {
         if self.is_off.load(Ordering::Relaxed) {
-            Standing::SwitchedOff
+            MirrorStanding::SwitchedOff
         } else if self.open_until.load(Ordering::Relaxed) > 0 {
-            Standing::Paused
+            MirrorStanding::Paused
         } else {
-            Standing::Going
+            MirrorStanding::Going
         }
     }
 

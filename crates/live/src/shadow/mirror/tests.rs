@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName};
 use super::breaker::{Breaker, StopAt};
 use super::choose::{is_chosen, key_of, look, with_model};
 use super::head::HeadRules;
-use super::run::Pace;
+use super::run::RateCap;
 use super::*;
 
 fn opening(body: &str) -> u64 {
@@ -263,7 +263,7 @@ fn one_tries_again_and_the_pause_doubles() {
 
 #[test]
 fn a_request_that_is_too_old_for_its_turn_does_not_take_it() {
-    let mut pace = Pace::new(Some(0.5));
+    let mut pace = RateCap::new(Some(0.5));
     assert_eq!(pace.turn(seconds(10), seconds(15)), Some(seconds(10)));
     pace.sent(seconds(10));
     assert_eq!(pace.turn(seconds(10), seconds(15)), Some(seconds(12)));
@@ -274,7 +274,7 @@ fn a_request_that_is_too_old_for_its_turn_does_not_take_it() {
     assert_eq!(pace.turn(seconds(14), seconds(16)), Some(seconds(16)));
     assert_eq!(pace.turn(seconds(14), seconds(19)), Some(seconds(16)), "not taken");
     assert_eq!(pace.turn(seconds(60), seconds(61)), Some(seconds(60)), "no burst after a rest");
-    let free = Pace::new(None);
+    let free = RateCap::new(None);
     assert_eq!(free.turn(seconds(3), seconds(3)), Some(seconds(3)));
     assert_eq!(free.turn(seconds(3), seconds(2)), None);
 }

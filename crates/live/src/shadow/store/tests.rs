@@ -8,7 +8,7 @@ use goodput_model::{
 use goodput_report::{Detail, compare_text};
 
 use super::*;
-use crate::observer::Silent;
+use crate::observer::SilentObserver;
 
 fn whole_page(found: &Comparison) -> String {
     compare_text(found, Detail::Full)
@@ -70,7 +70,7 @@ fn plan() -> ShadowPlan {
         started: "2026-11-16T09:00:00Z".to_owned(),
         share: 0.05,
         flags: BTreeMap::from([("max-concurrency".to_owned(), "8".to_owned())]),
-        pairs: Settings::default(),
+        pairs: PairSettings::default(),
         sides: [side("primary", 8000), side("candidate", 8001)],
     }
 }
@@ -95,7 +95,7 @@ fn facts(state: CompareState) -> CompareFacts {
 }
 
 fn create(path: &Path) -> Result<PairStore, FolderError> {
-    PairStore::create(path, plan(), whole_page, Arc::new(Silent))
+    PairStore::create(path, plan(), whole_page, Arc::new(SilentObserver))
 }
 
 #[test]

@@ -1,22 +1,22 @@
 //! A plan from figures known by construction: a replica carries 20 requests/s, and 22 are too much.
 
 use goodput_campaign::capacity::{
-    Basis, Capacity, Expected, FanOut, LevelRisk, Measured, Note, NoteKind, Origin, Question,
-    Simulation, Traffic, expected, over_traffic, plan,
+    Basis, Capacity, Expected, FanOut, LevelRisk, MeasuredLevel, Origin, PlanNote, PlanNoteKind,
+    Question, Simulation, Traffic, expected, over_traffic, plan,
 };
-use goodput_campaign::sweep::{Bounded, Figures, Spread};
+use goodput_campaign::sweep::{Bounded, Figures, PointSpread};
 use goodput_model::Verdict;
 
 fn near(value: f64) -> Bounded {
     Bounded { value, low: Some(value * 0.93), high: Some(value * 1.08) }
 }
 
-fn spread(p50: f64, p99: f64) -> Spread {
+fn spread(p50: f64, p99: f64) -> PointSpread {
     let p90 = Some(near((p50 * p99).sqrt()));
-    Spread { p50: Some(near(p50)), p90, p99: Some(near(p99)), mean: Some(p50) }
+    PointSpread { p50: Some(near(p50)), p90, p99: Some(near(p99)), mean: Some(p50) }
 }
 
-fn level(number: usize, rps: f64, ttft: f64) -> Measured {
+fn level(number: usize, rps: f64, ttft: f64) -> MeasuredLevel {
     let figures = Figures {
         is_complete: true,
         requests: 1200,
@@ -33,7 +33,7 @@ fn level(number: usize, rps: f64, ttft: f64) -> Measured {
         gpu_power_w: Some(3000.0 + 100.0 * rps),
         ..Figures::default()
     };
-    Measured { rps, is_open: true, folder: format!("points/{number:03}"), figures }
+    MeasuredLevel { rps, is_open: true, folder: format!("points/{number:03}"), figures }
 }
 
 pub(crate) fn basis() -> Basis {
@@ -87,6 +87,6 @@ pub(crate) fn full() -> Capacity {
     capacity.traffic = Some(over_traffic(&basis, &question, &traffic, 4, simulation));
     let here: Expected = expected(&basis.levels, 20.0, "confirmed");
     capacity.fan_out = Some(FanOut::of_expected(10, &here));
-    capacity.notes.push(Note::new(NoteKind::Doubt, "two points of the sweep are suspect"));
+    capacity.notes.push(PlanNote::new(PlanNoteKind::Doubt, "two points of the sweep are suspect"));
     capacity
 }

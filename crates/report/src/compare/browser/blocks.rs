@@ -1,13 +1,13 @@
 //! Every tested figure block by block: the sides, and the change.
 
-use goodput_campaign::compare::{Cell, Comparison, Finding, Scale};
+use goodput_campaign::compare::{ComparedRun, Comparison, Finding, MetricScale};
 use goodput_model::Verdict;
 
 use super::forest::margin;
 use crate::compare::words::{FigureWords, label, labels, level, several};
 use goodput_document::markup::Html;
 use goodput_document::render::pieces::figure;
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
 
 /// Names of charts, which are ids in the page: as many as are drawn at most.
 macro_rules! names {
@@ -84,8 +84,9 @@ struct FigureByBlock<'a> {
 }
 
 impl FigureByBlock<'_> {
-    fn cells(&self, side: u32) -> impl Iterator<Item = &Cell> {
-        let is_own = move |cell: &&Cell| (cell.ask.side, cell.ask.level) == (side, self.place);
+    fn cells(&self, side: u32) -> impl Iterator<Item = &ComparedRun> {
+        let is_own =
+            move |cell: &&ComparedRun| (cell.ask.side, cell.ask.level) == (side, self.place);
         self.comparison.runs.iter().filter(is_own)
     }
 
@@ -99,7 +100,7 @@ impl FigureByBlock<'_> {
 
     /// Values as they are drawn: shares in percent.
     fn shown(&self, value: f64) -> f64 {
-        if self.known.scale == Scale::Difference { value * 100.0 } else { value }
+        if self.known.scale == MetricScale::Difference { value * 100.0 } else { value }
     }
 
     fn x(&self) -> Axis {
@@ -109,7 +110,7 @@ impl FigureByBlock<'_> {
     /// Every side, block by block.
     fn sides(&self, name: &'static str) -> Chart {
         let middle = (self.names.len().saturating_sub(1)) as f64 / 2.0;
-        let dot = |cell: &Cell| {
+        let dot = |cell: &ComparedRun| {
             let found = cell.figures.get(self.metric)?;
             let void = if cell.verdict == Verdict::Void { ", void" } else { "" };
             let end = |end: Option<f64>| end.map(|end| self.shown(end));
@@ -127,14 +128,14 @@ impl FigureByBlock<'_> {
             })
         };
         let one = |side: u32| {
-            Series::new(
+            ChartSeries::new(
                 label(self.comparison, side),
                 Shape::Points,
                 side as usize,
                 self.cells(side).filter_map(dot).collect(),
             )
         };
-        let series: Vec<Series> = self.all_sides().map(one).collect();
+        let series: Vec<ChartSeries> = self.all_sides().map(one).collect();
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
         Chart::new(name, format!("Each side, {} by {}", self.unit(), self.unit()))
             .says(self.ranges(&series))
@@ -143,9 +144,9 @@ impl FigureByBlock<'_> {
     }
 
     /// `A 98.00 to 103.2 in 8 blocks`
-    fn ranges(&self, series: &[Series]) -> String {
-        let back = if self.known.scale == Scale::Difference { 0.01 } else { 1.0 };
-        let one = |series: &Series| {
+    fn ranges(&self, series: &[ChartSeries]) -> String {
+        let back = if self.known.scale == MetricScale::Difference { 0.01 } else { 1.0 };
+        let one = |series: &ChartSeries| {
             let values = || series.dots.iter().map(|dot| dot.y * back).filter(|v| v.is_finite());
             let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
             let n = several(series.dots.len() as u32, self.unit());
@@ -179,23 +180,23 @@ impl FigureByBlock<'_> {
             let name = label(self.comparison, finding.side);
             let tone = finding.side as usize;
             said.push(format!("{name} {}", self.known.with_interval(finding)));
-            let overall = Series::new(
+            let overall = ChartSeries::new(
                 format!("{name}, all blocks"),
                 Shape::Line,
                 tone,
                 vec![all(first - 0.4), all(last + 0.4)],
             );
             series.push(overall);
-            series.push(Series::new(name, Shape::Marks, tone, dots));
+            series.push(ChartSeries::new(name, Shape::Marks, tone, dots));
         }
-        let ends = |dots: &[Series]| {
+        let ends = |dots: &[ChartSeries]| {
             let all = || dots.iter().flat_map(|one| one.dots.iter().map(|dot| dot.x));
             all().min_by(f64::total_cmp).zip(all().max_by(f64::total_cmp))
         };
         if let Some((from, to)) = ends(&series) {
             let dots = vec![Dot::new(from, 0.0), Dot::new(to, 0.0)];
             let name = "no change".to_owned();
-            series.push(Series::new(name, Shape::Line, PLAIN, dots));
+            series.push(ChartSeries::new(name, Shape::Line, PLAIN, dots));
         }
         let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
         Chart::new(name, format!("Change against {}, block by block", label(self.comparison, 0)))
@@ -206,7 +207,7 @@ impl FigureByBlock<'_> {
     }
 
     fn change_unit(&self) -> &'static str {
-        if self.known.scale == Scale::Ratio { "change, %" } else { "change, points" }
+        if self.known.scale == MetricScale::Ratio { "change, %" } else { "change, points" }
     }
 
     fn margins(&self, finding: &Finding) -> Vec<Rule> {
@@ -217,18 +218,18 @@ impl FigureByBlock<'_> {
 
     /// The change in each block that has both, and where neither is void.
     fn pairs(&self, side: u32) -> Vec<Dot> {
-        let value = |cell: &Cell| {
+        let value = |cell: &ComparedRun| {
             let found = cell.figures.get(self.metric).map(|figure| figure.value);
             found.filter(|value| value.is_finite() && cell.verdict != Verdict::Void)
         };
-        let dot = |cell: &Cell| {
+        let dot = |cell: &ComparedRun| {
             let block = cell.ask.block;
             let other = self.cells(0).find(|other| other.ask.block == block)?;
             let (reference, candidate) = (value(other)?, value(cell)?);
             let change = match self.known.scale {
-                Scale::Ratio if reference > 0.0 => candidate / reference - 1.0,
-                Scale::Ratio => return None,
-                Scale::Difference => candidate - reference,
+                MetricScale::Ratio if reference > 0.0 => candidate / reference - 1.0,
+                MetricScale::Ratio => return None,
+                MetricScale::Difference => candidate - reference,
             };
             let note = format!(
                 "block {block}: {} ({} against {})",

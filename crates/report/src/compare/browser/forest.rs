@@ -1,6 +1,6 @@
 //! The forest plot of the tested figures.
 
-use goodput_campaign::compare::{Better, Comparison, Finding, Outcome, Scale};
+use goodput_campaign::compare::{Better, Comparison, FigureOutcome, Finding, MetricScale};
 use goodput_model::Verdict;
 
 use crate::compare::tables::pairs;
@@ -80,18 +80,18 @@ fn row(finding: &Finding, verdict: Verdict) -> ForestRow {
 pub(super) fn margin(finding: &Finding, known: &FigureWords) -> (f64, f64) {
     let margin = finding.margin;
     let least = match known.scale {
-        Scale::Ratio => 1.0 / (1.0 + margin) - 1.0,
-        Scale::Difference => -margin,
+        MetricScale::Ratio => 1.0 / (1.0 + margin) - 1.0,
+        MetricScale::Difference => -margin,
     };
     (least * 100.0, margin * 100.0)
 }
 
-fn mark(outcome: Outcome) -> ForestMark {
+fn mark(outcome: FigureOutcome) -> ForestMark {
     match outcome {
-        Outcome::Better => ForestMark::Better,
-        Outcome::Worse => ForestMark::Worse,
-        Outcome::Equivalent => ForestMark::Same,
-        Outcome::Inconclusive => ForestMark::Open,
-        Outcome::NoVerdict | Outcome::Described => ForestMark::None,
+        FigureOutcome::Better => ForestMark::Better,
+        FigureOutcome::Worse => ForestMark::Worse,
+        FigureOutcome::Equivalent => ForestMark::Same,
+        FigureOutcome::Inconclusive => ForestMark::Open,
+        FigureOutcome::NoVerdict | FigureOutcome::Described => ForestMark::None,
     }
 }

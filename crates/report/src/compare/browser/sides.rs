@@ -1,6 +1,6 @@
 //! What the sides are, by their first runs.
 
-use goodput_campaign::compare::{Cell as Run, Comparison, SideFacts};
+use goodput_campaign::compare::{ComparedRun as Run, Comparison, SideFacts};
 
 use crate::compare::words::{label, labels};
 use goodput_document::{Block, Cell, Column, Table, Tone};

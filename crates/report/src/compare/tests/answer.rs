@@ -1,6 +1,6 @@
 //! What is said in words.
 
-use goodput_campaign::compare::{Comparison, Figure, Finding, Limit, Outcome, Stopped};
+use goodput_campaign::compare::{Comparison, Figure, FigureOutcome, Finding, Limit, Stopped};
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
@@ -11,8 +11,8 @@ use crate::compare::{compare_junit, compare_markdown, compare_step, compare_text
 fn every_kind_of_answer() {
     let both = changed(|c| {
         c.findings = vec![
-            finding("tpot_p50", (20.0, 19.0), 0.01, Outcome::Better),
-            finding("output_tokens_per_s", (3000.0, 2700.0), 0.02, Outcome::Worse),
+            finding("tpot_p50", (20.0, 19.0), 0.01, FigureOutcome::Better),
+            finding("output_tokens_per_s", (3000.0, 2700.0), 0.02, FigureOutcome::Worse),
         ];
     });
     assert_eq!(
@@ -21,14 +21,14 @@ fn every_kind_of_answer() {
          TPOT -5.0 % (-6.0 % to -4.0 %); 8 blocks"
     );
     let same = changed(|c| {
-        c.findings.retain(|one| one.outcome == Outcome::Equivalent);
+        c.findings.retain(|one| one.outcome == FigureOutcome::Equivalent);
     });
     assert_eq!(
         answer(&same),
         "Answer no difference between B and A larger than 3 % in any of 3 tested figures; 8 blocks"
     );
     let open = |c: &mut Comparison| {
-        c.findings = vec![finding("ttft_p50", (100.0, 102.0), 0.04, Outcome::Inconclusive)];
+        c.findings = vec![finding("ttft_p50", (100.0, 102.0), 0.04, FigureOutcome::Inconclusive)];
     };
     // 592 s for 8 blocks: 74 s each.
     assert_eq!(
@@ -48,7 +48,7 @@ fn every_kind_of_answer() {
     let unknown = changed(|c| {
         open(c);
         c.findings[0].further_blocks = None;
-        c.findings.push(finding("tpot_p50", (20.0, 20.0), 0.01, Outcome::Equivalent));
+        c.findings.push(finding("tpot_p50", (20.0, 20.0), 0.01, FigureOutcome::Equivalent));
     });
     assert_eq!(
         answer(&unknown),
@@ -56,9 +56,9 @@ fn every_kind_of_answer() {
          differ by less than 3 %"
     );
     let partly = changed(|c| {
-        c.findings[0].outcome = Outcome::Inconclusive;
+        c.findings[0].outcome = FigureOutcome::Inconclusive;
         c.findings[0].further_blocks = Some(1);
-        c.findings[1].outcome = Outcome::NoVerdict;
+        c.findings[1].outcome = FigureOutcome::NoVerdict;
     });
     assert_eq!(
         answer(&partly),
@@ -71,7 +71,7 @@ fn every_kind_of_answer() {
     );
     let few = changed(|c| {
         c.findings.retain(|one| one.is_tested);
-        c.findings.iter_mut().for_each(|one| (one.outcome, one.n) = (Outcome::NoVerdict, 2));
+        c.findings.iter_mut().for_each(|one| (one.outcome, one.n) = (FigureOutcome::NoVerdict, 2));
     });
     assert_eq!(answer(&few), "Answer no verdict on B from 2 blocks: it takes 3 at least");
     let nothing = changed(|c| c.findings.clear());
@@ -82,9 +82,9 @@ fn every_kind_of_answer() {
 /// A figure that a side lacks is bad news: it is said first, with the side.
 #[test]
 fn what_a_side_lacks_is_said() {
-    use Outcome::{Better, Equivalent, NoVerdict, Worse};
+    use FigureOutcome::{Better, Equivalent, NoVerdict, Worse};
 
-    let lacks = |outcomes: [Outcome; 3], n: u32| {
+    let lacks = |outcomes: [FigureOutcome; 3], n: u32| {
         changed(|c| {
             c.runs = runs("ttft_p99", &[true, true, true, false, false, false, false, false]);
             c.findings.truncate(3);
@@ -147,7 +147,7 @@ fn what_a_side_lacks_is_said() {
     single.runs = runs("ttft_p99", &[true, true]);
     single.runs[1].verdict = Verdict::Void;
     single.gates = vec![gate("ttft_p99", Limit::Below, 0.05, NoVerdict)];
-    single.gates.push(gate("goodput_rps", Limit::Above, -0.03, Outcome::Inconclusive));
+    single.gates.push(gate("goodput_rps", Limit::Above, -0.03, FigureOutcome::Inconclusive));
     let said = "1 cannot be judged: p99 TTFT (2 usable runs of A, 1 usable run of B, and no noise";
     assert!(answer(&single).contains(said), "{}", answer(&single));
     has(&compare_junit(&single), "1 usable run of B, and no noise floor for it");
@@ -170,14 +170,14 @@ fn why_it_is_void_is_said() {
     let open = changed(|c| {
         void(c);
         c.findings.truncate(1);
-        c.findings[0].outcome = Outcome::Inconclusive;
+        c.findings[0].outcome = FigureOutcome::Inconclusive;
         c.findings[0].further_blocks = Some(6);
     });
     assert_eq!(answer(&open), expected);
     assert!(!compare_junit(&open).contains("more needed"));
     let gated = changed(|c| {
         void(c);
-        c.gates = vec![gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse)];
+        c.gates = vec![gate("ttft_p99", Limit::Below, 0.05, FigureOutcome::Worse)];
     });
     assert_eq!(answer(&gated), expected);
     // Of all candidates alike, so once; what makes sides incomparable is a reason too.
@@ -198,7 +198,7 @@ fn why_it_is_void_is_said() {
 fn margins_of_single_figures_are_said() {
     let own = changed(|c| {
         c.design.margins.insert("ttft_p99".to_owned(), 0.05);
-        c.findings.retain(|one| one.outcome == Outcome::Equivalent);
+        c.findings.retain(|one| one.outcome == FigureOutcome::Equivalent);
         c.findings[1].margin = 0.05;
     });
     let said = answer(&own);
@@ -212,29 +212,33 @@ fn margins_of_single_figures_are_said() {
 /// A tail is said to be one only where its median is known to be the same.
 #[test]
 fn only_the_tail() {
-    let tail = |median: Outcome| {
+    let tail = |median: FigureOutcome| {
         answer(&changed(|c| {
             c.findings = vec![
                 finding("ttft_p50", (100.0, 100.5), 0.01, median),
-                finding("ttft_p99", (200.0, 280.0), 0.05, Outcome::Worse),
-                finding("tpot_p50", (20.0, 20.0), 0.01, Outcome::Equivalent),
+                finding("ttft_p99", (200.0, 280.0), 0.05, FigureOutcome::Worse),
+                finding("tpot_p50", (20.0, 20.0), 0.01, FigureOutcome::Equivalent),
             ];
         }))
     };
     assert_eq!(
-        tail(Outcome::Equivalent),
+        tail(FigureOutcome::Equivalent),
         "Answer B is worse, but only the tail differs: p99 TTFT +40.0 % (+35.0 % to +45.0 %), p50 \
          TTFT within 3 %; 8 blocks; nothing else that was tested differs by more than 3 %"
     );
-    assert!(!tail(Outcome::Inconclusive).contains("tail"), "{}", tail(Outcome::Inconclusive));
-    assert!(!tail(Outcome::Worse).contains("tail"), "{}", tail(Outcome::Worse));
+    assert!(
+        !tail(FigureOutcome::Inconclusive).contains("tail"),
+        "{}",
+        tail(FigureOutcome::Inconclusive)
+    );
+    assert!(!tail(FigureOutcome::Worse).contains("tail"), "{}", tail(FigureOutcome::Worse));
     // Nor where anything but a tail is open.
     let open = |metric: &str| {
         answer(&changed(|c| {
             c.findings = vec![
-                finding("ttft_p50", (100.0, 100.5), 0.01, Outcome::Equivalent),
-                finding("ttft_p99", (200.0, 280.0), 0.05, Outcome::Worse),
-                finding(metric, (20.0, 20.5), 0.05, Outcome::Inconclusive),
+                finding("ttft_p50", (100.0, 100.5), 0.01, FigureOutcome::Equivalent),
+                finding("ttft_p99", (200.0, 280.0), 0.05, FigureOutcome::Worse),
+                finding(metric, (20.0, 20.5), 0.05, FigureOutcome::Inconclusive),
             ];
         }))
     };
@@ -244,8 +248,8 @@ fn only_the_tail() {
     let levels = changed(|c| {
         c.design.levels = vec![Level::Rate(4.0), Level::Users(16)];
         c.findings = vec![
-            finding("ttft_p50", (100.0, 100.5), 0.01, Outcome::Equivalent),
-            Finding { level: 1, ..finding("ttft_p99", (200.0, 280.0), 0.05, Outcome::Worse) },
+            finding("ttft_p50", (100.0, 100.5), 0.01, FigureOutcome::Equivalent),
+            Finding { level: 1, ..finding("ttft_p99", (200.0, 280.0), 0.05, FigureOutcome::Worse) },
         ];
     });
     let said = answer(&levels);
@@ -256,8 +260,8 @@ fn only_the_tail() {
 
 #[test]
 fn gates_are_judged_one_by_one() {
-    let fails = gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse);
-    let holds = gate("goodput_rps", Limit::Above, -0.03, Outcome::Better);
+    let fails = gate("ttft_p99", Limit::Below, 0.05, FigureOutcome::Worse);
+    let holds = gate("goodput_rps", Limit::Above, -0.03, FigureOutcome::Better);
     let both = gated(vec![fails.clone(), holds.clone()]);
     let expected =
         "Answer B fails 1 of 2 gates: p99 TTFT +8.0 % (+6.1 % to +10.2 %), allowed < +5 %";
@@ -269,7 +273,8 @@ fn gates_are_judged_one_by_one() {
         answer(&gated(vec![holds.clone()])),
         "Answer B passes 1 gate: goodput +8.0 % (+6.1 % to +10.2 %), allowed > -3 %"
     );
-    let mut open = gated(vec![gate("tpot_p50", Limit::Below, 0.05, Outcome::Inconclusive), holds]);
+    let mut open =
+        gated(vec![gate("tpot_p50", Limit::Below, 0.05, FigureOutcome::Inconclusive), holds]);
     open.findings[2].further_blocks = Some(4);
     assert_eq!(
         answer(&open),
@@ -281,6 +286,6 @@ fn gates_are_judged_one_by_one() {
     unjudged.gates.clear();
     let said = answer(&unjudged);
     assert!(said.starts_with("Answer 1 of 1 gate cannot be judged: no verdict on B"), "{said}");
-    let shares = gated(vec![gate("attainment", Limit::Above, -0.01, Outcome::Equivalent)]);
+    let shares = gated(vec![gate("attainment", Limit::Above, -0.01, FigureOutcome::Equivalent)]);
     has(&compare_text(&shares, crate::Detail::Full), "attainment > -1 points ");
 }

@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Ask, Cell, CompareFacts, Comparison, Design, Difference, Figure, Finding, Floor, Gate,
-    GateResult, LevelSummary, Limit, Matter, Outcome, Proof, Quantity, Rank, Row, Side, SideFacts,
-    Stopped,
+    AxisRow, CompareFacts, ComparedRun, Comparison, Design, Difference, Figure, FigureOutcome,
+    Finding, Floor, Gate, GateResult, LevelComparison, Limit, Matter, Proof, Quantity, Rank,
+    RunAsk, Side, SideFacts, Stopped,
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use crate::compare::compare_text;
 
-pub(crate) fn finding(metric: &str, values: (f64, f64), half: f64, outcome: Outcome) -> Finding {
+pub(crate) fn finding(
+    metric: &str,
+    values: (f64, f64),
+    half: f64,
+    outcome: FigureOutcome,
+) -> Finding {
     let (reference, candidate) = values;
     let is_share = matches!(metric, "attainment" | "error_share");
     let change = if is_share { candidate - reference } else { candidate / reference - 1.0 };
@@ -34,7 +39,7 @@ pub(crate) fn finding(metric: &str, values: (f64, f64), half: f64, outcome: Outc
         is_tested: true,
         margin: 0.03,
         outcome,
-        further_blocks: (outcome == Outcome::Inconclusive).then_some(6),
+        further_blocks: (outcome == FigureOutcome::Inconclusive).then_some(6),
         is_doubtful: false,
     }
 }
@@ -49,8 +54,8 @@ pub(crate) fn side(name: &str, port: u32) -> Side {
     }
 }
 
-pub(crate) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> Row {
-    Row {
+pub(crate) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> AxisRow {
+    AxisRow {
         figure: figure.to_owned(),
         title: title.to_owned(),
         unit: unit.to_owned(),
@@ -60,7 +65,7 @@ pub(crate) fn row(figure: &str, title: &str, unit: &str, values: &[f64]) -> Row 
 
 /// B has longer steps by five percent; the first token is as fast.
 pub(crate) fn two() -> Comparison {
-    let mut others = finding("e2e_p50", (5000.0, 5200.0), 0.012, Outcome::Worse);
+    let mut others = finding("e2e_p50", (5000.0, 5200.0), 0.012, FigureOutcome::Worse);
     others.is_tested = false;
     Comparison {
         comparison: CompareFacts {
@@ -78,16 +83,16 @@ pub(crate) fn two() -> Comparison {
             ..Design::default()
         },
         sides: vec![side("A", 8000), side("B", 8001)],
-        outcome: Outcome::Worse,
+        outcome: FigureOutcome::Worse,
         proof: Some(proof()),
         findings: vec![
-            finding("ttft_p50", (100.0, 100.4), 0.01, Outcome::Equivalent),
-            finding("ttft_p99", (200.0, 201.0), 0.02, Outcome::Equivalent),
-            finding("tpot_p50", (20.0, 21.02), 0.0115, Outcome::Worse),
-            finding("attainment", (0.992, 0.97), 0.004, Outcome::Equivalent),
+            finding("ttft_p50", (100.0, 100.4), 0.01, FigureOutcome::Equivalent),
+            finding("ttft_p99", (200.0, 201.0), 0.02, FigureOutcome::Equivalent),
+            finding("tpot_p50", (20.0, 21.02), 0.0115, FigureOutcome::Worse),
+            finding("attainment", (0.992, 0.97), 0.004, FigureOutcome::Equivalent),
             others,
         ],
-        levels: vec![LevelSummary { level: Some(Level::Rate(8.0)), rows: rows(&[1.0, 1.05]) }],
+        levels: vec![LevelComparison { level: Some(Level::Rate(8.0)), rows: rows(&[1.0, 1.05]) }],
         floor: Some(floor()),
         ..Comparison::default()
     }
@@ -124,7 +129,7 @@ pub(crate) fn floor() -> Floor {
 }
 
 /// A row of each kind, where each side is slower by its factor.
-pub(crate) fn rows(slower: &[f64]) -> Vec<Row> {
+pub(crate) fn rows(slower: &[f64]) -> Vec<AxisRow> {
     let times = |value: f64| -> Vec<f64> { slower.iter().map(|by| value * by).collect() };
     let rates = |value: f64| -> Vec<f64> { slower.iter().map(|by| value / by).collect() };
     let mut rows = vec![
@@ -146,8 +151,8 @@ pub(crate) fn three() -> Comparison {
     three.design.sides.push("C".to_owned());
     three.sides.push(side("C", 8002));
     three.findings = vec![
-        finding("tpot_p50", (20.0, 20.1), 0.01, Outcome::Equivalent),
-        Finding { side: 2, ..finding("tpot_p50", (20.0, 18.0), 0.01, Outcome::Better) },
+        finding("tpot_p50", (20.0, 20.1), 0.01, FigureOutcome::Equivalent),
+        Finding { side: 2, ..finding("tpot_p50", (20.0, 18.0), 0.01, FigureOutcome::Better) },
     ];
     three.levels[0].rows = rows(&[1.0, 1.005, 0.9]);
     let rank = |side, rank, value| Rank {
@@ -163,7 +168,7 @@ pub(crate) fn three() -> Comparison {
     three
 }
 
-pub(crate) fn gate(metric: &str, limit: Limit, change: f64, outcome: Outcome) -> GateResult {
+pub(crate) fn gate(metric: &str, limit: Limit, change: f64, outcome: FigureOutcome) -> GateResult {
     GateResult {
         gate: Gate { metric: metric.to_owned(), limit, change },
         side: 1,
@@ -185,9 +190,9 @@ pub(crate) fn gated(results: Vec<GateResult>) -> Comparison {
 /// Outputs of B are shorter: nothing can be said of what depends on them.
 pub(crate) fn refused() -> Comparison {
     let mut refused = two();
-    refused.outcome = Outcome::NoVerdict;
+    refused.outcome = FigureOutcome::NoVerdict;
     for finding in &mut refused.findings {
-        finding.outcome = Outcome::NoVerdict;
+        finding.outcome = FigureOutcome::NoVerdict;
     }
     let difference = |code: &str, matter, message: &str, spoils: &[&str]| Difference {
         code: code.to_owned(),
@@ -206,9 +211,9 @@ pub(crate) fn refused() -> Comparison {
 }
 
 /// Runs of both sides where each of `b` says whether B has this figure; A always has it.
-pub(crate) fn runs(metric: &str, b: &[bool]) -> Vec<Cell> {
-    let cell = |block: usize, side: u32, has: bool| Cell {
-        ask: Ask { number: 1, block: block as u32, side, level: 0, seed: 1 },
+pub(crate) fn runs(metric: &str, b: &[bool]) -> Vec<ComparedRun> {
+    let cell = |block: usize, side: u32, has: bool| ComparedRun {
+        ask: RunAsk { number: 1, block: block as u32, side, level: 0, seed: 1 },
         verdict: Verdict::Valid,
         doubt: None,
         figures: (has.then(|| (metric.to_owned(), Figure { value: 1.0, low: None, high: None })))
@@ -224,9 +229,9 @@ pub(crate) fn runs(metric: &str, b: &[bool]) -> Vec<Cell> {
 pub(crate) fn saved() -> Comparison {
     let mut saved = two();
     (saved.is_paired, saved.floor, saved.proof) = (false, None, None);
-    saved.outcome = Outcome::NoVerdict;
+    saved.outcome = FigureOutcome::NoVerdict;
     for finding in &mut saved.findings {
-        (finding.outcome, finding.n, finding.p) = (Outcome::NoVerdict, 1, None);
+        (finding.outcome, finding.n, finding.p) = (FigureOutcome::NoVerdict, 1, None);
         (finding.low, finding.high, finding.wilcoxon_p) = (None, None, None);
         (finding.hodges_lehmann, finding.sd) = (None, None);
     }
@@ -237,8 +242,8 @@ pub(crate) fn saved() -> Comparison {
 pub(crate) fn search() -> Comparison {
     let mut search = two();
     (search.design.quantity, search.design.levels) = (Quantity::Goodput, Vec::new());
-    search.findings = vec![finding("goodput_rps", (20.0, 21.6), 0.03, Outcome::Better)];
-    search.levels = vec![LevelSummary {
+    search.findings = vec![finding("goodput_rps", (20.0, 21.6), 0.03, FigureOutcome::Better)];
+    search.levels = vec![LevelComparison {
         level: None,
         rows: vec![row("goodput_rps", "goodput", "/s", &[20.0, 21.6])],
     }];

@@ -1,6 +1,6 @@
 //! JUnit XML: well formed whatever is in it, and a case for everything that was asked.
 
-use goodput_campaign::compare::{Comparison, Limit, Outcome};
+use goodput_campaign::compare::{Comparison, FigureOutcome, Limit};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::fixtures::*;
@@ -108,7 +108,7 @@ fn a_case_for_each_tested_figure() {
     let names = ["8 req/s · p50 TPOT · B", "8 req/s · p50 TPOT · C"];
     assert_eq!(values(&three, "testcase", "name"), names);
     let mut open = two();
-    open.findings[0].outcome = Outcome::Inconclusive;
+    open.findings[0].outcome = FigureOutcome::Inconclusive;
     open.findings[0].further_blocks = Some(6);
     let message =
         "p50 TTFT +0.4 % (-0.6 % to +1.4 %), margin 3 %; 8 blocks, about 6 blocks more needed";
@@ -120,10 +120,10 @@ fn a_case_for_each_tested_figure() {
 #[test]
 fn a_case_for_each_gate() {
     let gates = [
-        gate("ttft_p99", Limit::Below, 0.05, Outcome::Worse),
-        gate("goodput_rps", Limit::Above, -0.03, Outcome::Better),
-        gate("tpot_p50", Limit::Below, 0.03, Outcome::Inconclusive),
-        gate("tpot_p50", Limit::Above, -0.03, Outcome::Equivalent),
+        gate("ttft_p99", Limit::Below, 0.05, FigureOutcome::Worse),
+        gate("goodput_rps", Limit::Above, -0.03, FigureOutcome::Better),
+        gate("tpot_p50", Limit::Below, 0.03, FigureOutcome::Inconclusive),
+        gate("tpot_p50", Limit::Above, -0.03, FigureOutcome::Equivalent),
     ];
     let page = compare_junit(&gated(gates.to_vec()));
     let expected = ["p99 TTFT", "goodput", "p50 TPOT &lt; +3 %", "p50 TPOT &gt; -3 %"];
@@ -173,7 +173,7 @@ fn nothing_and_void_are_errors() {
 fn every_page_is_well_formed() {
     let mut all =
         vec![two(), three(), refused(), saved(), search(), hostile(), Comparison::default()];
-    all.push(gated(vec![gate("<&\"'>\u{0}\u{ffff}]]>", Limit::Below, 0.05, Outcome::Worse)]));
+    all.push(gated(vec![gate("<&\"'>\u{0}\u{ffff}]]>", Limit::Below, 0.05, FigureOutcome::Worse)]));
     for comparison in &all {
         let page = compare_junit(comparison);
         if let Err(wrong) = elements(&page) {

@@ -1,6 +1,6 @@
 //! Markdown: tables that stay tables, and foreign text that stays text.
 
-use goodput_campaign::compare::{Comparison, Outcome};
+use goodput_campaign::compare::{Comparison, FigureOutcome};
 use goodput_model::Verdict;
 
 use super::fixtures::*;
@@ -28,7 +28,7 @@ fn the_verdict_comes_first() {
     let refused = compare_markdown(&refused());
     has(&refused, "## Comparison: no verdict\n\n**B cannot be compared with A: ");
     has(&refused, "  - **refused** B (output\\_length): answers have");
-    let void = Comparison { verdict: Verdict::Void, outcome: Outcome::Better, ..two() };
+    let void = Comparison { verdict: Verdict::Void, outcome: FigureOutcome::Better, ..two() };
     has(&compare_markdown(&void), "## Comparison: void\n\n**NOT SHOWN");
 }
 

@@ -1,6 +1,8 @@
 //! The page, what is said in words, and the lines while it goes on.
 
-use goodput_campaign::compare::{CompareState, Comparison, Difference, Finding, Outcome, Quantity};
+use goodput_campaign::compare::{
+    CompareState, Comparison, Difference, FigureOutcome, Finding, Quantity,
+};
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use unicode_width::UnicodeWidthStr;
@@ -88,7 +90,7 @@ fn what_is_described_has_no_winner() {
         (-0.04, "lower", "lower in these runs"),
         (0.004, "not told apart", "not told apart"),
     ] {
-        let page = |outcome: Outcome| {
+        let page = |outcome: FigureOutcome| {
             let other = finding("e2e_p50", (5000.0, 5000.0 * (1.0 + change)), 0.012, outcome);
             let comparison = changed(|c| {
                 c.findings[4] = Finding { is_tested: false, ..other };
@@ -96,12 +98,12 @@ fn what_is_described_has_no_winner() {
             });
             [compare_text(&comparison, crate::Detail::Full), compare_markdown(&comparison)]
         };
-        let [text, markdown] = page(Outcome::Described);
+        let [text, markdown] = page(FigureOutcome::Described);
         has(&text, &format!("  {word}\n"));
         has(&text, &format!("p50 E2E, ms             5000.0  5250.0  {axis}\n"));
         has(&markdown, &format!(" | {word} |\n"));
         has(&markdown, &format!("| p50 E2E, ms | 5000.0 | 5250.0 | {axis} |\n"));
-        assert_eq!(page(Outcome::Worse), [text, markdown], "as older files have it");
+        assert_eq!(page(FigureOutcome::Worse), [text, markdown], "as older files have it");
     }
 }
 
@@ -174,7 +176,7 @@ fn many_sides_and_long_names_fit() {
         c.findings = (1..12)
             .map(|side| Finding {
                 side,
-                ..finding("goodput_tokens_per_s", (123_456.0, 1e12), 1e6, Outcome::Worse)
+                ..finding("goodput_tokens_per_s", (123_456.0, 1e12), 1e6, FigureOutcome::Worse)
             })
             .collect();
         let slower: Vec<f64> = (0..12).map(|place| 1.0 + f64::from(place)).collect();
@@ -202,7 +204,7 @@ fn wide_tables_are_split() {
         c.sides[0].name = "sixteen-letters-".to_owned();
         c.sides[1].name = "sixteen-letters+".to_owned();
         let big = (3_000_000.0, 2_000_000.0);
-        c.findings = vec![finding("goodput_tokens_per_s", big, 0.11, Outcome::Worse)];
+        c.findings = vec![finding("goodput_tokens_per_s", big, 0.11, FigureOutcome::Worse)];
     });
     let page = compare_text(&wide, crate::Detail::Full);
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");
@@ -261,7 +263,7 @@ fn saved_runs_say_what_they_can() {
     has(&page, "Noise       not known: `goodput compare TARGET --aa` measures it");
     assert!(!page.contains("How sure") && !page.contains("Blocks"), "{page}");
     let mut known = saved();
-    known.findings = vec![finding("tpot_p50", (20.0, 22.0), 0.02, Outcome::Worse)];
+    known.findings = vec![finding("tpot_p50", (20.0, 22.0), 0.02, FigureOutcome::Worse)];
     let expected = "Answer B is slower: p50 TPOT +10.0 % (+8.0 % to +12.0 %); 8 runs";
     assert_eq!(answer(&known), expected);
 }
@@ -270,7 +272,7 @@ fn saved_runs_say_what_they_can() {
 fn a_target_against_itself() {
     let aa = changed(|c| {
         c.design.same_target = true;
-        c.findings.retain(|one| one.outcome == Outcome::Equivalent);
+        c.findings.retain(|one| one.outcome == FigureOutcome::Equivalent);
     });
     assert_eq!(
         answer(&aa),
@@ -279,7 +281,7 @@ fn a_target_against_itself() {
     // What cannot be told is neither a difference nor a proof that there is none.
     let open = changed(|c| {
         c.design.same_target = true;
-        c.findings = vec![finding("ttft_p99", (100.0, 102.0), 0.04, Outcome::Inconclusive)];
+        c.findings = vec![finding("ttft_p99", (100.0, 102.0), 0.04, FigureOutcome::Inconclusive)];
     });
     assert_eq!(
         answer(&open),
@@ -345,7 +347,7 @@ fn nothing_measured_and_odd_numbers() {
             }
             let mut more = c.findings.clone();
             for one in &mut more {
-                (one.side, one.outcome) = (1, Outcome::Inconclusive);
+                (one.side, one.outcome) = (1, FigureOutcome::Inconclusive);
             }
             c.findings.extend(more);
             c.levels[0].rows[0].values = vec![Some(odd), None, Some(odd)];

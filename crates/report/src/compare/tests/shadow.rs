@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_campaign::compare::{CompareState, Comparison, Outcome};
+use goodput_campaign::compare::{CompareState, Comparison, FigureOutcome};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowFacts, ShadowReport};
 use unicode_width::UnicodeWidthStr;
 
@@ -109,7 +109,7 @@ pub(crate) fn shadow() -> Comparison {
     found.design.levels.clear();
     found.design.looks = vec![8];
     found.design.run_s = 60.0;
-    found.outcome = Outcome::Worse;
+    found.outcome = FigureOutcome::Worse;
     found.proof = None;
     found.floor = None;
     found

@@ -9,7 +9,7 @@ use super::{found, named_level};
 use crate::sweep::{Latency, on_curve};
 use crate::view::{PointView, SweepView};
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape, TONES};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape, TONES};
 use goodput_model::plain;
 
 /// A load and the run that stands for it.
@@ -72,11 +72,11 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'
     (all.into_iter().enumerate().filter_map(keep).collect(), n - chosen.len())
 }
 
-fn series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<Series> {
+fn series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<ChartSeries> {
     let one = |(tone, shown): (usize, &LoadCurve<'_>)| {
         let found = shown.run.details.distributions.get(metric);
         let dots = found.map_or(Vec::new(), dots);
-        Series::new(shown.name.clone(), Shape::Line, tone, dots)
+        ChartSeries::new(shown.name.clone(), Shape::Line, tone, dots)
     };
     shown.iter().enumerate().map(one).filter(|series| !series.dots.is_empty()).collect()
 }

@@ -1,14 +1,14 @@
 //! Charts over load: latency with the promise and the answer, goodput, attainment.
 
 use goodput_campaign::sweep::{
-    Axis as Raised, Bounded, Figures, PointSummary, Spread, SweepSummary,
+    Axis as Raised, Bounded, Figures, PointSpread, PointSummary, SweepSummary,
 };
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
 use crate::sweep::{Latency, bare, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_document::number::{cell, percent, range, trimmed};
-use goodput_document::svg::{Axis, Chart, Dot, Rule, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
 use goodput_model::plain;
 
 /// The horizontal axis of all these.
@@ -57,9 +57,9 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
 
 /// The curves of one latency, without what they are compared with.
 pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) -> Chart {
-    let series = |name: &str, tone, of: fn(Spread) -> Option<Bounded>| {
+    let series = |name: &str, tone, of: fn(PointSpread) -> Option<Bounded>| {
         let dots = dots(axis, points, |figures| of(latency.spread(figures)), "ms");
-        Series::new(name, Shape::Points, tone, dots)
+        ChartSeries::new(name, Shape::Points, tone, dots)
     };
     Chart::new(latency.chart(), format!("{} over {}", latency.name(), level_axis(axis, points).0))
         .over(over(axis, points), Axis::log("ms"))
@@ -71,7 +71,7 @@ pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) 
 }
 
 /// What a chart of latency shows, in words.
-fn course(series: &[Series], latency: Latency, summary: &SweepSummary) -> String {
+fn course(series: &[ChartSeries], latency: Latency, summary: &SweepSummary) -> String {
     let highest = series.iter().rev().find(|series| !series.dots.is_empty());
     let ends = highest.and_then(|series| Some((series, series.dots.first()?, series.dots.last()?)));
     let Some((series, first, last)) = ends else { return String::new() };
@@ -131,10 +131,10 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
     let at_peak = top.and_then(|(at, text)| {
         let dot = good.iter().find(|dot| (dot.x - at).abs() <= 1e-9 * at.abs())?;
         let dots = vec![Dot::noted(dot.x, dot.y, dot.note.clone())];
-        Some(Series::new(text, Shape::Marks, 3, dots))
+        Some(ChartSeries::new(text, Shape::Marks, 3, dots))
     });
-    let answered = Series::new("answered", Shape::Points, 1, answered);
-    let good = Series::new("good", Shape::Points, 2, good);
+    let answered = ChartSeries::new("answered", Shape::Points, 1, answered);
+    let good = ChartSeries::new("good", Shape::Points, 2, good);
     Chart::new("goodput-over-load", "Requests per second: those answered, and the good ones")
         .says(says + "Where the two part, requests are answered too late to be of use.")
         .over(over(axis, points), "requests per second")
@@ -163,8 +163,8 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         .says(least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).")
         .over(over(axis, points), Axis::between("good, %"))
         .series([
-            Series::new("fit", Shape::Line, 7, fit),
-            Series::new("good requests", Shape::Marks, 2, shares),
+            ChartSeries::new("fit", Shape::Line, 7, fit),
+            ChartSeries::new("good requests", Shape::Marks, 2, shares),
         ])
         .rules(wanted.into_iter().chain(answer(summary)))
 }

@@ -8,7 +8,7 @@ use super::{found, named_level};
 use crate::sweep::{Latency, bare, batch_medians, level_number, on_curve, unit};
 use crate::view::SweepView;
 use goodput_document::number::{cell, percent};
-use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
 use goodput_document::{Block, Cell, Column, Table};
 
 pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
@@ -53,7 +53,7 @@ fn queue(view: &SweepView<'_>) -> Chart {
             cell(waiting.y)
         )
     });
-    let series = |name: &str, tone, dots| Series::new(name, Shape::Points, tone, dots);
+    let series = |name: &str, tone, dots| ChartSeries::new(name, Shape::Points, tone, dots);
     Chart::new("queue-over-load", "Requests in flight, in the batch, and in the queue")
         .says(last + MEANS)
         .over(over(axis, &points), "requests")
@@ -75,7 +75,7 @@ pub(crate) fn batches(summary: &SweepSummary) -> Chart {
             Dot::noted(x, y, note)
         };
         let dots = if all.len() < 2 { Vec::new() } else { all.into_iter().map(dot).collect() };
-        Series::new(latency.name(), Shape::Marks, tone, dots)
+        ChartSeries::new(latency.name(), Shape::Marks, tone, dots)
     };
     Chart::new("latency-over-batch", "Medians over the server's batch size")
         .says("What a larger batch costs each request. Each mark is a point of the sweep.")
@@ -95,7 +95,7 @@ fn energy(summary: &SweepSummary) -> Chart {
     Chart::new("energy-over-load", "Energy of the GPUs for each output token")
         .says(least + "GPUs alone, not the node around them; idle power is in it.")
         .over(over(axis, &points), "joules")
-        .series([Series::new("energy", Shape::Points, 6, dots)])
+        .series([ChartSeries::new("energy", Shape::Points, 6, dots)])
 }
 
 /// A figure of the table: its name, and its text for a run that tells.

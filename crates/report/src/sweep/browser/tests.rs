@@ -2,7 +2,7 @@
 
 pub(crate) mod fixture;
 
-use goodput_campaign::sweep::{GoodputState, Purpose, Standing};
+use goodput_campaign::sweep::{GoodputState, PointStanding, Purpose};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use goodput_stats::{Distribution, Item, Status};
 
@@ -217,7 +217,7 @@ fn hostile_text_is_shown_and_not_obeyed() {
         let goodput = made.summary.goodput.as_mut().unwrap();
         (goodput.slo, goodput.because) = (text(), text());
         made.summary.points[2].standing =
-            Standing::Missed(goodput_campaign::sweep::Miss::Term(text()));
+            PointStanding::Missed(goodput_campaign::sweep::Miss::Term(text()));
         made.summary.points[2].folder = text();
         made.summary.points[2].point.figures.doubts = vec![text()];
         made.summary.sustained.as_mut().unwrap().drift = vec![text()];

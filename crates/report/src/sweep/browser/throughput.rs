@@ -6,7 +6,7 @@ use goodput_campaign::sweep::{PointSummary, SweepSummary};
 use super::named_level;
 use crate::sweep::{Latency, front, level_number, on_curve, per_gpu, unit};
 use goodput_document::number::cell;
-use goodput_document::svg::{Chart, Dot, Series, Shape};
+use goodput_document::svg::{Chart, ChartSeries, Dot, Shape};
 
 /// The latency that the front is made of.
 pub(crate) fn front_latency(points: &[&PointSummary]) -> Latency {
@@ -51,7 +51,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let others = some(&|place, point| !is_front(place) && !is_knee(point));
     let at_knee = some(&|_, point| is_knee(point));
     let says = words(summary, &on_front, latency);
-    let series = |name: &str, shape, tone, dots| Series::new(name, shape, tone, dots);
+    let series = |name: &str, shape, tone, dots| ChartSeries::new(name, shape, tone, dots);
     let knee_name = knee.map_or("knee".to_owned(), |knee| {
         format!("knee {} {}", level_number(summary.plan.axis, knee), unit(summary.plan.axis))
     });

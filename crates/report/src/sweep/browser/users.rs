@@ -8,7 +8,7 @@ use crate::sweep::{
     LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
 };
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, Dot, Series, Shape};
+use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let points = on_curve(&summary.points);
@@ -26,7 +26,7 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     )
     .says(ends + "output tokens of an answer over the time that it takes. Bars are 95 % intervals.")
     .over(over(axis, &points), "tok/s of a user")
-    .series([Series::new("median", Shape::Points, 4, median)]);
+    .series([ChartSeries::new("median", Shape::Points, 4, median)]);
     [speed, against(summary)].into_iter().filter(|chart| !chart.is_empty()).collect()
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn against(summary: &SweepSummary) -> Chart {
              sweep.",
         )
         .over("tok/s per user (median)", format!("output tok/s {per}"))
-        .series([Series::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())])
+        .series([ChartSeries::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())])
 }
 
 /// The same number in flight, made by open and by closed loops.
@@ -61,7 +61,7 @@ pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
             Dot::noted(x, y, format!("{} in flight, {} ms", cell(x), cell(y)))
         };
         let dots = pairs.iter().map(dot).collect();
-        Series::new(name, Shape::Points, tone, dots)
+        ChartSeries::new(name, Shape::Points, tone, dots)
     };
     vec![
         Chart::new("open-and-closed", "p99 TTFT over requests in flight")

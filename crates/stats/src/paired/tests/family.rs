@@ -202,7 +202,7 @@ fn seen(values: &[f64], is_unpaired: bool) -> Seen {
         let ([mean, _, error], degrees) = welch(&side(0), &side(1)).unwrap();
         return Seen { mean, error, degrees };
     }
-    let found = Moments::of(values).unwrap();
+    let found = PairMoments::of(values).unwrap();
     Seen { mean: found.mean, error: (found.variance / found.n).sqrt(), degrees: found.n - 1.0 }
 }
 

@@ -9,7 +9,7 @@ use goodput_sim::{Output, Profile, SimEngine, SimJob};
 use goodput_testkit::{RecordBuilder, failure};
 
 use crate::series::{Series, SeriesTally};
-use crate::steady::{State, judge};
+use crate::steady::{SteadyAnswer, judge};
 
 /// A Poisson stream of requests to a server with slots. A request takes 200 ms to its first token
 /// and then a token each 190 ms; answers have 20 tokens on average, exponentially distributed, so
@@ -168,9 +168,9 @@ impl Rates {
                 .collect();
             waits.sort_by(f64::total_cmp);
             let facts = [
-                ("never_steady", steadiness.state == State::NeverSteady),
-                ("drifting", steadiness.state == State::Drifting),
-                ("shifted", steadiness.state == State::Shifted),
+                ("never_steady", steadiness.state == SteadyAnswer::NeverSteady),
+                ("drifting", steadiness.state == SteadyAnswer::Drifting),
+                ("shifted", steadiness.state == SteadyAnswer::Shifted),
                 ("cut", steadiness.cut.cut_s > 0.0),
                 ("over_saturated", saturation.over_saturated),
                 ("queue", saturation.queue_limited),

@@ -20,7 +20,7 @@
 use goodput_model::Nanos;
 
 use crate::estimate::{BATCHES, Effective, Ratio};
-use crate::window::{Kind, Window};
+use crate::window::{Window, WindowKind};
 
 /// Nothing is decided before this many measured requests, and this many times the mean E2E.
 pub(super) const FEWEST: usize = 100;
@@ -31,7 +31,7 @@ const RISK: f64 = 0.05;
 
 /// A measured request that has ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
+pub(super) struct EndedRequest {
     pub(super) due: Nanos,
     /// A bit for each share that it keeps.
     pub(super) kept: u64,
@@ -50,7 +50,7 @@ pub(super) struct Prefix {
 
 /// What a test says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TestVerdict {
     Kept,
     Missed,
 }
@@ -65,18 +65,18 @@ fn margin(needed: f64) -> f64 {
 
 /// The measured requests as one share sees them.
 #[derive(Debug)]
-pub(super) struct Series<'a> {
+pub(super) struct ShareSeries<'a> {
     /// In the order in which they were due.
-    pub(super) ended: &'a [Ended],
+    pub(super) ended: &'a [EndedRequest],
     /// The share's bit.
     pub(super) place: usize,
     pub(super) prefixes: &'a [Prefix],
     pub(super) under_way: u64,
 }
 
-impl Series<'_> {
+impl ShareSeries<'_> {
     /// Whether so large a share is kept; none where that is not clear.
-    pub(super) fn decide(&self, needed: f64) -> Option<Verdict> {
+    pub(super) fn decide(&self, needed: f64) -> Option<TestVerdict> {
         // A share of all cannot be proven by a sample.
         if !(needed > 0.0 && needed < 1.0) {
             return None;
@@ -99,16 +99,16 @@ impl Series<'_> {
         let highest = told.max_by(|a, b| at_best(a).total_cmp(&at_best(b)));
         let is_missed = highest.filter(|prefix| at_best(prefix) >= reject);
         if is_missed.is_some_and(|prefix| at_best(prefix) * self.worth(prefix.n) >= reject) {
-            return Some(Verdict::Missed);
+            return Some(TestVerdict::Missed);
         }
         let (kept, missed) = split(self.ended.len());
         // Also a clump that has not been met yet: as long as an answer takes, so as many as these.
         let at_worst = likelihood(kept, missed.saturating_add(self.under_way));
         let is_kept = at_worst <= accept && at_worst * self.worth(self.ended.len()) <= accept;
-        is_kept.then_some(Verdict::Kept)
+        is_kept.then_some(TestVerdict::Kept)
     }
 
-    fn is_kept(&self, ended: &Ended) -> bool {
+    fn is_kept(&self, ended: &EndedRequest) -> bool {
         ended.kept >> self.place & 1 == 1
     }
 
@@ -128,7 +128,7 @@ impl Series<'_> {
     fn worth(&self, n: usize) -> f64 {
         let ended = self.ended.get(..n).unwrap_or(self.ended);
         let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return 0.0 };
-        let window = Window { start: first.due, end: last.due + Nanos(1), kind: Kind::Time };
+        let window = Window { start: first.due, end: last.due + Nanos(1), kind: WindowKind::Time };
         let mut shares = [(0u64, 0u64); BATCHES as usize];
         let mut waits = [(0u64, 0.0f64); BATCHES as usize];
         let mut all = Moments::default();

@@ -2,14 +2,14 @@
 
 use goodput_model::{Load, LoadExtent, Mode, Nanos, Phase, Rate};
 
-use super::decide::{Ended, Prefix};
+use super::decide::{EndedRequest, Prefix};
 
 /// By this many standard deviations of a Poisson count there may be more to come than expected.
 const BEYOND: f64 = 3.0;
 
 /// Requests that had been let go at some instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct ReleaseMark {
     pub(super) at: Nanos,
     pub(super) started: u64,
 }
@@ -31,7 +31,7 @@ pub(super) struct Part {
     /// Requests of the burn-in that have ended.
     warm: u64,
     /// One about each second of it.
-    marks: Vec<Mark>,
+    marks: Vec<ReleaseMark>,
 }
 
 impl Part {
@@ -67,7 +67,7 @@ impl Part {
             LoadExtent::Requests(requests) => started >= requests,
         };
         if has_begun {
-            self.marks.push(Mark { at, started });
+            self.marks.push(ReleaseMark { at, started });
         } else {
             self.before = started;
         }
@@ -110,14 +110,14 @@ impl Part {
     }
 
     /// The first instant of it and the last one up to another.
-    pub(super) fn span(&self, until: Nanos) -> Option<(Mark, Mark)> {
+    pub(super) fn span(&self, until: Nanos) -> Option<(ReleaseMark, ReleaseMark)> {
         let past = self.marks.partition_point(|mark| mark.at <= until);
         Some((*self.marks.first()?, *self.marks.get(past.checked_sub(1)?)?))
     }
 
     /// What is known of all requests that were due up to each instant.
-    pub(super) fn prefixes(&self, ended: &[Ended]) -> Vec<Prefix> {
-        let prefix = |mark: &Mark| {
+    pub(super) fn prefixes(&self, ended: &[EndedRequest]) -> Vec<Prefix> {
+        let prefix = |mark: &ReleaseMark| {
             let n = ended.partition_point(|ended| ended.due <= mark.at);
             let unknown = mark.started.saturating_sub(self.warm).saturating_sub(n as u64);
             Prefix { n, unknown }

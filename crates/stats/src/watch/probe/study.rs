@@ -3,7 +3,7 @@
 
 use goodput_model::{EndedBy, LoadExtent, Phase, RequestRecord};
 
-use super::decide::Verdict;
+use super::decide::TestVerdict;
 use super::tests::{Played, play, point};
 use crate::watch::tests::queue_from;
 
@@ -68,8 +68,8 @@ fn outcomes(runs: u64, utilisation: f64, target: f64, seconds: u64) -> Outcomes 
         };
         match (ended, verdict) {
             (Some(EndedBy::Hopeless), _) => note(&mut found.hopeless, 2, !is_below),
-            (Some(_), Some(Verdict::Kept)) => note(&mut found.kept, 0, is_below),
-            (Some(_), Some(Verdict::Missed)) => note(&mut found.missed, 1, !is_below),
+            (Some(_), Some(TestVerdict::Kept)) => note(&mut found.kept, 0, is_below),
+            (Some(_), Some(TestVerdict::Missed)) => note(&mut found.missed, 1, !is_below),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::watch::tests::request;
 pub(super) struct Played {
     pub(super) ended: Option<EndedBy>,
     pub(super) at_s: f64,
-    pub(super) verdict: Option<Verdict>,
+    pub(super) verdict: Option<TestVerdict>,
 }
 
 /// A plan for a point of this many seconds.
@@ -209,13 +209,13 @@ fn clear_cases_are_decided() {
     // No queue, nothing missed, answers of half a second: 4 or 5 are in flight.
     let plan = point("ttft < 1s", Some(0.95), 120, 10.0);
     let found = play(&plan, steady(120, |i| (0.1 + 0.01 * (i * 7 % 10) as f64, 0.5)));
-    assert_eq!((found.ended, found.verdict), (DECIDED, Some(Verdict::Kept)));
+    assert_eq!((found.ended, found.verdict), (DECIDED, Some(TestVerdict::Kept)));
     // 100 requests; 55 good ones for the test, 13 more for each that is in flight, over 0.877.
     assert!((10.0..16.0).contains(&found.at_s), "{}", found.at_s);
     // Every third is missed, where half may be before it is out of reach.
     let plan = point("ttft < 1s", Some(0.8), 120, 10.0);
     let found = play(&plan, steady(120, |i| if i % 3 == 0 { (1.5, 2.0) } else { (0.1, 0.5) }));
-    assert_eq!((found.ended, found.verdict), (DECIDED, Some(Verdict::Missed)));
+    assert_eq!((found.ended, found.verdict), (DECIDED, Some(TestVerdict::Missed)));
     assert!((11.0..40.0).contains(&found.at_s), "{}", found.at_s);
     // Only where it may.
     let mut plan = plan;
@@ -249,7 +249,7 @@ fn misses_in_a_row_are_worth_less() {
     let apart = |i: u64| if i % 10 == 3 { (1.5, 1.6) } else { (0.1, 0.5) };
     let in_a_row = |i: u64| if i % 200 < 20 { (1.5, 1.6) } else { (0.1, 0.5) };
     let plan = point("ttft < 1s", Some(0.8), 60, 10.0);
-    assert_eq!(play(&plan, steady(60, apart)).verdict, Some(Verdict::Kept));
+    assert_eq!(play(&plan, steady(60, apart)).verdict, Some(TestVerdict::Kept));
     assert_eq!(play(&plan, steady(60, in_a_row)).verdict, None);
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Ask, Cell, CompareFacts, Comparison, ComparisonContext, Design, Figure, Floor, Gate, Limit,
-    Proof, Side, SideFacts, Stopped,
+    CompareFacts, ComparedRun, Comparison, ComparisonContext, Design, Figure, Floor, Gate, Limit,
+    Proof, RunAsk, Side, SideFacts, Stopped,
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
@@ -29,7 +29,7 @@ fn chance(place: u64) -> f64 {
 }
 
 /// The figures of a run. Sides share the block's chance, as they share its requests.
-fn figures(ask: Ask) -> BTreeMap<String, Figure> {
+fn figures(ask: RunAsk) -> BTreeMap<String, Figure> {
     let rate = RATES[ask.level as usize];
     let shared = chance(u64::from(ask.block) * 10 + u64::from(ask.level));
     let (first, step) = match (ask.side, ask.level) {
@@ -60,9 +60,9 @@ fn figures(ask: Ask) -> BTreeMap<String, Figure> {
     all.into_iter().map(|(name, figure)| (name.to_owned(), figure)).collect()
 }
 
-fn cell(number: u32, block: u32, side: u32, level: u32) -> Cell {
-    let ask = Ask { number, block, side, level, seed: u64::from(block * 7 + level) };
-    Cell {
+fn cell(number: u32, block: u32, side: u32, level: u32) -> ComparedRun {
+    let ask = RunAsk { number, block, side, level, seed: u64::from(block * 7 + level) };
+    ComparedRun {
         ask,
         verdict: if number == 5 { Verdict::Suspect } else { Verdict::Valid },
         doubt: (number == 5).then(|| {
@@ -172,7 +172,7 @@ fn floor() -> Floor {
 
 /// The folders of its runs.
 pub(crate) fn folders(comparison: &Comparison) -> Vec<(u32, String)> {
-    let one = |run: &Cell| {
+    let one = |run: &ComparedRun| {
         let side = &comparison.sides[run.ask.side as usize].name;
         (run.ask.number, format!("points/{:03}-b{:02}-{side}", run.ask.number, run.ask.block))
     };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use goodput_campaign::curve::curve;
 use goodput_campaign::sweep::{
-    Ask, Axis, Bounded, ColdStart, Configuration, Estimate, Figures, Goodput, GoodputState, Level,
-    Miss, Point, PointSummary, Purpose, Standing, Sustained, SweepFacts, SweepPlan, SweepState,
-    SweepSummary,
+    Axis, Bounded, ColdStart, Configuration, Figures, Goodput, GoodputState, Level, Miss, Point,
+    PointAsk, PointStanding, PointSummary, Purpose, Sustained, SweepFacts, SweepPlan, SweepState,
+    SweepSummary, TimeEstimate,
 };
 use goodput_model::{Caveat, CaveatCode, Severity, Slo, StopEarly, Verdict};
 use goodput_stats::{
@@ -265,11 +265,11 @@ fn point(
     };
     let p99 = figures.ttft_ms.p99.map_or(f64::NAN, |p99| p99.value);
     let standing = match (is_lost, p99 < 500.0) {
-        (true, _) => Standing::Missed(Miss::OverSaturated),
-        (_, true) => Standing::Met,
-        _ => Standing::Missed(Miss::Term("p99 ttft < 500ms".to_owned())),
+        (true, _) => PointStanding::Missed(Miss::OverSaturated),
+        (_, true) => PointStanding::Met,
+        _ => PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned())),
     };
-    let ask = Ask {
+    let ask = PointAsk {
         number,
         purpose,
         level: Level::Rate(rate),
@@ -323,7 +323,7 @@ pub(crate) fn sweep() -> Result<Sweep, serde_json::Error> {
         sustained: Some(Sustained {
             level: 22.4,
             seconds: 300.0,
-            standing: Standing::Met,
+            standing: PointStanding::Met,
             drift: Vec::new(),
         }),
         curve: curve(&points),
@@ -341,7 +341,7 @@ fn facts() -> SweepFacts {
         model: "llama-70b".to_owned(),
         workload: "chat: 540 prompt tokens, 160 output tokens on average".to_owned(),
         gpus: Some(8),
-        estimated: Some(Estimate { seconds: 1200.0, points: 12, parts: Vec::new() }),
+        estimated: Some(TimeEstimate { seconds: 1200.0, points: 12, parts: Vec::new() }),
         took_s: 1130.0,
     }
 }
