@@ -129,12 +129,12 @@ pub const REQUEST_FIGURES: [(&str, OfRequest); 2] = [
 ];
 
 /// The server with the luck of this run, and the point that it is asked.
-fn asked(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Server, sweep::Ask) {
+fn asked(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Server, sweep::PointAsk) {
     let mut server = rig.sides[ask.side as usize].clone();
     let index = u64::from(ask.block) * 1000 + u64::from(ask.level) * 100 + u64::from(ask.side);
     let normal = RandomStream::new(luck, Domain::Service, index).normal();
     server.profile = slower_steps(&server.profile, (rig.noise * normal).exp());
-    let point = sweep::Ask {
+    let point = sweep::PointAsk {
         number: ask.number,
         purpose: Purpose::Grid,
         level: design.levels.get(ask.level as usize).copied().unwrap_or(Level::Users(1)),
