@@ -48,7 +48,7 @@ const KINDS: [SchemaFile; 11] = [
     kind("capacity", ("campaign", "Capacity"), "What `goodput capacity --json` prints"),
     kind("calibration", ("campaign", "Calibration"), "What `goodput calibrate --json` prints"),
     kind("manifest", ("record", "Manifest"), "manifest.json of a run"),
-    kind("column", ("stats", "Column"), "What `goodput stats --json` prints"),
+    kind("column", ("stats", "NumberColumn"), "What `goodput stats --json` prints"),
     SchemaFile {
         name: ("audit", 1),
         of: ("stats", "Audit"),
