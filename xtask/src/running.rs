@@ -128,7 +128,7 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // TemporaryFolder in the temporary folder; nothing depends on its going.
+        // Scratch in the temporary folder; nothing depends on its going.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

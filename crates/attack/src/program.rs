@@ -201,7 +201,7 @@ impl RunningProcess {
 
 impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // EndedProcess already in most cases.
+        // Ended already in most cases.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -76,7 +76,7 @@ pub struct Design {
     pub levels: Vec<Level>,
     /// Blocks after which it may end, ascending; the last is the end.
     pub looks: Vec<u32>,
-    /// BlockOrder within a block.
+    /// Order within a block.
     pub order: BlockOrder,
     /// Whether all sides of a block run at once.
     pub at_once: bool,

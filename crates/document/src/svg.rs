@@ -1,5 +1,5 @@
 //! Charts as SVG: in a page, where the style sheet gives them their colors, or as files of their
-//! own. ChartSeries differ by mark and dash as well as by color, and every chart says in words what it
+//! own. Series differ by mark and dash as well as by color, and every chart says in words what it
 //! shows.
 
 mod draw;
@@ -14,7 +14,7 @@ pub use draw::{inline, standalone};
 pub use frame::{Key, key};
 pub use stack::{Stack, inline_stack, standalone_stack};
 
-/// ChartSeries are told apart by these, in the order of their use.
+/// Series are told apart by these, in the order of their use.
 pub const TONES: usize = 8;
 
 /// What stands along an axis.

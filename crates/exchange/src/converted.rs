@@ -96,7 +96,7 @@ pub(crate) fn counts(record: &RequestRecord) -> bool {
     record.phase == Phase::Measured
 }
 
-/// RequestLimits on single requests in milliseconds, as other tools know them.
+/// Limits on single requests in milliseconds, as other tools know them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct RequestLimits {
     pub(crate) ttft: Option<f64>,
@@ -166,7 +166,7 @@ impl ConvertedRun<'_> {
         LoadWords { rate, cap }
     }
 
-    /// RequestLimits that another tool could have been given.
+    /// Limits that another tool could have been given.
     pub(crate) fn limits(&self) -> Option<RequestLimits> {
         self.plan.measure.slo.as_ref().and_then(RequestLimits::of)
     }

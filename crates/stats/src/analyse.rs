@@ -87,7 +87,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     tally.finish(plan, run, samples, course)
 }
 
-/// WorkloadFigures over the whole run, next to those of the window.
+/// Figures over the whole run, next to those of the window.
 const WHOLE: [(&str, MetricName); 3] =
     [("ttft", MetricName::Ttft), ("tpot", MetricName::Tpot), ("e2e", MetricName::E2e)];
 

@@ -1,7 +1,7 @@
 //! What charts are drawn from, beyond the [`Summary`]: distributions, the course of the run, and
 //! where every request lies between the limits that an SLO may have.
 //!
-//! Long series are thinned here, for drawing alone: no figure is computed from them. NumberCounts between
+//! Long series are thinned here, for drawing alone: no figure is computed from them. Counts between
 //! the edges of [`SloGrid`] are exact.
 
 mod counts;

@@ -38,7 +38,7 @@ pub(crate) struct KeyFigures {
     pub(crate) modes: Vec<(&'static str, TwoModes)>,
 }
 
-/// BatchGaps of one batch of time in microseconds.
+/// Gaps of one batch of time in microseconds.
 #[derive(Debug, Default)]
 struct BatchGaps {
     /// Before chunks of one token, or an unknown number.
@@ -167,7 +167,7 @@ impl Metrics {
         samples.into_iter().map(|(metric, sample)| (metric.name(), sample.memory())).collect()
     }
 
-    /// BatchGaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
+    /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
     /// manieth of very many.
     fn some_gaps(&mut self) -> Vec<f64> {
         let runs = self.gaps.iter_mut().flat_map(|gaps| gaps.short_us.sorted());

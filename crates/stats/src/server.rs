@@ -162,7 +162,7 @@ fn answers(asked: &[&Scrape], window: Window) -> EndpointSummary {
                 summary.malformed = summary.malformed.max(u64::from(reading.malformed));
                 took.push(scrape.took.as_ms());
                 longest = longest.max(gap(last, scrape.at));
-                // ServerLooks before the first request, all at zero, are as good as one.
+                // Looks before the first request, all at zero, are as good as one.
                 let is_other = last != Some(scrape.at) && window.contains(scrape.at);
                 summary.looks += u64::from(is_other);
                 last = Some(scrape.at);

@@ -1,4 +1,4 @@
-//! PageCache that were made of results, kept as long as nothing changes in their folders.
+//! Pages that were made of results, kept as long as nothing changes in their folders.
 //!
 //! A page that lies in a folder is never shown. It may be a stranger's, and a sandbox does not hold it:
 //! `<meta http-equiv=refresh>` and links lead the reader away. A hash of it in the same folder proves

@@ -40,7 +40,7 @@ pub(super) struct Made {
 pub(super) struct Explored {
     /// Offered requests per second; none where the page is of one run.
     pub(super) load: Option<f64>,
-    /// MeasuredRequests that were due, per second.
+    /// Requests that were due, per second.
     pub(super) rate: f64,
     pub(super) requests: MeasuredRequests,
 }
@@ -79,7 +79,7 @@ impl Maker<'_> {
         // What this machine's owner has calibrated is not part of a test.
         command.env("XDG_STATE_HOME", self.folder.path("."));
         let output = command.output().map_err(|error| format!("cannot run goodput: {error}"))?;
-        // MeasuredRequests that failed, an SLO that was missed and a client that was late do not fail this check.
+        // Requests that failed, an SLO that was missed and a client that was late do not fail this check.
         match output.status.code() {
             Some(0 | 3..=5) => Ok(output),
             code => {

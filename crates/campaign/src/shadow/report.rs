@@ -8,7 +8,7 @@ use super::{Count, LikenessSummary, OverBlocks, Pair, PairSettings, ShadowFacts,
 use goodput_model::{Likeness, RequestRecord};
 use goodput_stats::paired::{Counts, paired};
 
-/// NameCounts of one kind at most: a server may say anything.
+/// Names of one kind at most: a server may say anything.
 const MOST_NAMES: usize = 24;
 /// Letters of a name.
 const LONGEST: usize = 32;
@@ -39,7 +39,7 @@ impl NameCounts {
     }
 }
 
-/// SideTokens of one side, as its server counts them.
+/// Tokens of one side, as its server counts them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SideTokens {
     pub(super) sum: u64,

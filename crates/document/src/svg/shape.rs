@@ -1,4 +1,4 @@
-//! ChartSeries as shapes inside the axes.
+//! Series as shapes inside the axes.
 
 use std::fmt::Write;
 

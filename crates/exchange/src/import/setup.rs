@@ -4,7 +4,7 @@ use goodput_model::ReportedSetup;
 
 use super::fields::ImportFields;
 
-/// ImportFields by what they mean. Users name them as they like, so common names are tried in turn.
+/// Fields by what they mean. Users name them as they like, so common names are tried in turn.
 const HARDWARE: [&str; 8] =
     ["gpu", "gpu_type", "gpu_name", "hardware", "hw", "accelerator", "device_name", "gpu_model"];
 const GPUS: [&str; 8] = [

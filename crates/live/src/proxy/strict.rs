@@ -55,7 +55,7 @@ enum ParsePosition {
     Spoiled,
 }
 
-/// HeadLines up to an empty one.
+/// Lines up to an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HeadLines {
     /// Bytes of the line so far, its CR included, and the last of them.

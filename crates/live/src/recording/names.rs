@@ -1,4 +1,4 @@
-//! FileNames of files that follow each other.
+//! Names of files that follow each other.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -41,7 +41,7 @@ const SETTLING: Nanos = Nanos::from_millis(5_000);
 const MOST_HELD: usize = 16 << 20;
 const MOST_NOTES: usize = 4_096;
 
-/// FileNames of models that are told apart, at most.
+/// Names of models that are told apart, at most.
 const MOST_MODELS: usize = 32;
 
 /// What the thread is told while it works.

@@ -4,7 +4,7 @@ use goodput_dataset::{Param, Params};
 
 use crate::rows::json::{JsonFields, each};
 
-/// JsonFields whose numbers are kept.
+/// Fields whose numbers are kept.
 const NUMBERS: [&str; 14] = [
     "max_tokens",
     "max_completion_tokens",
@@ -21,16 +21,16 @@ const NUMBERS: [&str; 14] = [
     "top_logprobs",
     "logprobs",
 ];
-/// JsonFields that are true or false.
+/// Fields that are true or false.
 const FLAGS: [&str; 6] =
     ["stream", "logprobs", "parallel_tool_calls", "ignore_eos", "echo", "store"];
-/// JsonFields of one word, and the words that are kept.
+/// Fields of one word, and the words that are kept.
 const WORDS: [(&str, &[&str]); 3] = [
     ("tool_choice", &["none", "auto", "required"]),
     ("reasoning_effort", &["none", "minimal", "low", "medium", "high", "xhigh"]),
     ("service_tier", &["auto", "default", "flex", "priority", "scale"]),
 ];
-/// JsonFields that put the answer under a constraint.
+/// Fields that put the answer under a constraint.
 const CONSTRAINTS: [&str; 6] = [
     "structured_outputs",
     "guided_json",

@@ -8,7 +8,7 @@ use crate::sample::Sample as Values;
 use crate::summary::GpuDevice;
 use crate::window::Window;
 
-/// GpuLooks at one GPU, in order of time, one for each instant.
+/// Looks at one GPU, in order of time, one for each instant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GpuLooks<'a>(pub(super) Vec<&'a GpuSample>);
 
@@ -35,7 +35,7 @@ pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, GpuLooks<'_>> {
     }
     for looks in gpus.values_mut() {
         looks.0.sort_by_key(|look| look.at);
-        // GpuLooks before the first request all say zero: the last of them is the closest to it.
+        // Looks before the first request all say zero: the last of them is the closest to it.
         looks.0.reverse();
         looks.0.dedup_by_key(|look| look.at);
         looks.0.reverse();

@@ -1,4 +1,4 @@
-//! ServerLooks at the server's pages, endpoint by endpoint, and what grew between two of them.
+//! Looks at the server's pages, endpoint by endpoint, and what grew between two of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -52,7 +52,7 @@ pub(super) fn points(looks: &ServerLooks<'_>, interval: Nanos) -> Vec<CombinedPo
         state.take(at, endpoint, reading, looks.is_mixed(endpoint));
     }
     points.extend(round.last().map(|(at, _)| state.point(*at)));
-    // ServerLooks before the first request, all at zero, are as good as one.
+    // Looks before the first request, all at zero, are as good as one.
     let early = points.iter().take_while(|point| point.at == Nanos::ZERO).count();
     points.drain(..early.saturating_sub(1));
     points

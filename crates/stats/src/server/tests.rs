@@ -1,4 +1,4 @@
-//! ServerLooks and requests written down by hand, and what follows from them.
+//! Looks and requests written down by hand, and what follows from them.
 
 mod doubts;
 
@@ -401,7 +401,7 @@ fn a_long_run_is_thinned() {
 #[test]
 fn one_look_in_the_window_makes_no_rate() {
     let tokens = |at: f64, n: f64| look(at, 0, &[(Signal::GenerationTokens, n)]);
-    // ServerLooks before the first request are all at zero: the last of them is the first that counts.
+    // Looks before the first request are all at zero: the last of them is the first that counts.
     let scrapes = vec![tokens(0.0, 0.0), tokens(0.0, 500.0), tokens(2_500.0, 520.0)];
     let records: Vec<_> = (0..10).map(|i| record(i, 200.0 * i as f64, &[10.0])).collect();
     let summary = analysed((0, 2), &records, &frames(scrapes), sources(1));

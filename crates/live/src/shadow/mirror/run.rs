@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The longest pause between two requests by the cap on their rate.
 const DAY: Duration = Duration::from_hours(24);
 
-/// MirrorShared by requests in flight.
+/// Shared by requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     /// Go on; the number counts the times that mirroring was switched off.
