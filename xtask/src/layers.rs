@@ -12,7 +12,7 @@ const OURS: [(&str, &[&str]); 29] = [
     ("goodput-model", &[]),
     ("goodput-clock", &["goodput-model"]),
     ("goodput-http", &["goodput-model", "goodput-clock"]),
-    ("goodput-tokens", &["goodput-files"]),
+    ("goodput-tokens", &["goodput-model", "goodput-files"]),
     ("goodput-dataset", &["goodput-model", "goodput-files"]),
     ("goodput-workload", &["goodput-model", "goodput-files", "goodput-tokens", "goodput-dataset"]),
     ("goodput-wire", &["goodput-model", "goodput-clock"]),

@@ -25,6 +25,7 @@ pub fn manifest(state: State) -> Manifest {
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),
         version: text(),
+        build: None,
         state,
         started: text(),
         ended: None,

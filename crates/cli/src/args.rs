@@ -69,7 +69,7 @@ pub(crate) use workload::{
 
 /// Find the highest load that an LLM server carries within its latency limits
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(version = crate::build::version(), max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,

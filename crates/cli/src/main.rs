@@ -2,6 +2,7 @@
 
 mod args;
 mod audit;
+mod build;
 mod calibrate;
 mod capacity;
 mod compare;

@@ -10,7 +10,7 @@ use crate::args::{EndpointArgs, OutputArgs};
 use crate::error::Failed;
 use crate::run_printer::RunPrinter;
 use crate::screen::Progress;
-use crate::{listen, signals};
+use crate::{build, listen, signals};
 
 /// A lab whose observer is this terminal.
 pub(crate) struct Setup {
@@ -33,7 +33,7 @@ impl Setup {
     pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
         let printer = Arc::new(RunPrinter::new(quiet));
         let lab = Lab::new(printer.clone(), signals::interrupt());
-        Self { quiet, lab: Lab { may_ask, ..lab }, printer }
+        Self { quiet, lab: Lab { may_ask, build: Some(build::facts()), ..lab }, printer }
     }
 
     /// The same, with progress shown as it was asked for.

@@ -66,8 +66,12 @@ impl fmt::Display for DatasetError {
 pub(crate) enum FilePosition {
     File,
     Line(u64),
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "rows of Parquet"))]
     Row(u64),
-    Item { item: u64, line: u64 },
+    Item {
+        item: u64,
+        line: u64,
+    },
 }
 
 impl FilePosition {

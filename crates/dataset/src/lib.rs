@@ -20,10 +20,16 @@ mod items;
 mod kind;
 mod load;
 mod messages;
+#[cfg(all(test, feature = "parquet"))]
+mod no_parquet;
 mod numbers;
 mod object;
 mod options;
 mod pairs;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
 mod parquet;
 mod pass;
 mod private;

@@ -62,6 +62,11 @@ fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, En
     };
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => Ok(value),
+        // The codec that this build lacks: other tools rarely write it.
+        Ok(Err(error)) if error.to_string().contains("brotli") => Err(EntryError::with_hint(
+            "is compressed with Brotli, which is not supported",
+            "write it again with zstd or Snappy",
+        )),
         Ok(Err(error)) => Err(damaged(&error.to_string())),
         Err(_) => Err(damaged("its parts contradict each other")),
     }

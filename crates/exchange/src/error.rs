@@ -2,13 +2,19 @@
 
 use std::io;
 
+use goodput_model::LeftOut;
+
 /// Why an export was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     /// The writer refused.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// This build cannot write it.
+    #[error("{0}")]
+    LeftOut(#[from] LeftOut),
     /// Parquet cannot hold it.
+    #[cfg(feature = "parquet")]
     #[error("{0}")]
     Parquet(#[from] parquet::errors::ParquetError),
 }

@@ -16,9 +16,15 @@ mod import;
 mod instant;
 mod json;
 mod lines;
+#[cfg(all(test, feature = "parquet"))]
+mod no_rows;
 mod numbers;
 mod points;
 mod requests;
+#[cfg(feature = "parquet")]
+mod rows;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_rows.rs"]
 mod rows;
 mod server;
 mod sglang;

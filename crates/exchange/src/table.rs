@@ -31,6 +31,7 @@ pub(crate) enum RowCell<'a> {
 /// One column of a table whose rows are `R`.
 pub(crate) struct RowColumn<R> {
     pub(crate) name: &'static str,
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "a type for Parquet"))]
     pub(crate) kind: ColumnType,
     /// What it means, for the documentation.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the documentation to it"))]

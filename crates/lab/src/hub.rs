@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodput_clock::now;
-use goodput_model::Nanos;
+use goodput_model::{Feature, LeftOut, Nanos};
 use goodput_tokens::hub::{
     HubCache, Listing, RepoKind, download_path, is_id, listing_path, looks_like_id,
 };
@@ -48,6 +48,10 @@ impl Hub {
     pub fn tokenizer(&self, name: &str) -> Result<Tokenizer, Failed> {
         if let Some(tokenizer) = Tokenizer::builtin(name) {
             return Ok(tokenizer);
+        }
+        if BUILTIN.contains(&name) {
+            let left_out = LeftOut(Feature::Vocabularies);
+            return Err(Failed::usage(format!("{name}: {left_out}")).hint(LeftOut::HINT));
         }
         let is_of_hub = !Path::new(name).exists() && looks_like_id(name);
         let path = if is_of_hub {

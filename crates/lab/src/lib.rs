@@ -34,6 +34,7 @@ pub mod compare;
 pub mod convert;
 mod error;
 mod events;
+mod features;
 pub mod fleet;
 mod folder_commands;
 pub mod handle;
@@ -65,6 +66,7 @@ pub use events::{
     CompareProgress, Event, Observation, Observer, RunSink, Silent, SweepProgress, SweepSoFar,
     UpcomingRun,
 };
+pub use features::features;
 pub use folder_commands::{FolderCommand, FolderCommands};
 pub use handle::RunHandle;
 pub use interrupt::{Interrupt, Patience, Stopping};

@@ -424,6 +424,7 @@ fn manifest(
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: lab.build.clone(),
         state: State::Running,
         started: host::timestamp(),
         ended: None,

@@ -9,6 +9,7 @@ mod distribution;
 mod duration;
 mod exchange;
 mod failure;
+mod feature;
 mod finish;
 mod health;
 mod histogram;
@@ -40,6 +41,7 @@ pub use exchange::{
     TokenCount, TokenSource,
 };
 pub use failure::{ErrorClass, Failure, FailureStage};
+pub use feature::{Feature, LeftOut};
 pub use finish::known_finish;
 pub use health::{
     CanaryReading, Ceiling, HealthSample, HostSample, LoopLag, MachineMemory, Network,

@@ -1,6 +1,12 @@
 //! GPUs: by the driver of this machine, or by an exporter's page.
 
 mod exporter;
+#[cfg(all(test, feature = "nvml"))]
+mod no_nvml;
+#[cfg(feature = "nvml")]
+mod nvml;
+#[cfg(not(feature = "nvml"))]
+#[path = "gpu/no_nvml.rs"]
 mod nvml;
 
 pub use exporter::GpuExporter;

@@ -43,7 +43,7 @@ pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan, rep
 pub use framed::Framed;
 pub use judgement::JudgementLog;
 pub use log::{Damage, LogReader, LogWriter, Unwritten};
-pub use manifest::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
+pub use manifest::{BuildFacts, Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
 pub use merge::{MergeError, MergePart, Merged, merge_logs};
 pub use series::SeriesFolder;
 pub use shadow::{PairLogs, PairUnwritten, ShadowFolder, ShadowPairs};

@@ -10,6 +10,9 @@ pub struct Manifest {
     pub schema: String,
     /// Version of goodput.
     pub version: String,
+    /// What that version was built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildFacts>,
     /// How far the run has come.
     pub state: State,
     /// When it began (RFC 3339, UTC).
@@ -99,6 +102,21 @@ pub enum State {
     Complete,
     /// Stopped by the user.
     Interrupted,
+}
+
+/// What a program was built from; empty where that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildFacts {
+    /// The commit, abbreviated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
+    /// The day of the commit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub committed: String,
+    /// The target triple.
+    pub target: String,
+    /// The Cargo features that it has.
+    pub features: Vec<String>,
 }
 
 /// The machine that sent.

@@ -6,17 +6,32 @@
 
 mod approximate;
 pub mod hub;
+#[cfg(all(test, feature = "tokenizers"))]
+mod no_rules;
+#[cfg(all(test, feature = "vocabularies"))]
+mod no_vocabulary;
+#[cfg(feature = "tokenizers")]
+mod rules;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "no_rules.rs"]
+mod rules;
+#[cfg(feature = "vocabularies")]
+mod vocabulary;
+#[cfg(not(feature = "vocabularies"))]
+#[path = "no_vocabulary.rs"]
 mod vocabulary;
 mod walk;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiktoken_rs::CoreBPE;
+use goodput_model::{Feature, LeftOut};
 
 pub use approximate::TYPICAL_ERROR;
 pub use walk::{TextUnit, estimate};
+
+use rules::JsonRules;
+use vocabulary::Vocabulary;
 
 /// Names of the tokenizers that need no file.
 pub const BUILTIN: [&str; 5] = ["cl100k_base", "o200k_base", "p50k_base", "r50k_base", APPROXIMATE];
@@ -38,9 +53,8 @@ pub struct Tokenizer {
 
 #[derive(Clone)]
 enum TokenRules {
-    Builtin(&'static CoreBPE),
-    Ranks(Arc<CoreBPE>),
-    Json(Arc<tokenizers::Tokenizer>),
+    Vocabulary(Vocabulary),
+    Json(Arc<JsonRules>),
     Approximate,
 }
 
@@ -88,6 +102,14 @@ pub enum TokenizerError {
         /// What the tokenizer says.
         why: String,
     },
+    /// This build cannot read the file.
+    #[error("{}: {}", path.display(), LeftOut(*feature))]
+    LeftOut {
+        /// The file.
+        path: PathBuf,
+        /// The part that would read it.
+        feature: Feature,
+    },
     /// An estimate knows counts, and no ids.
     #[error("tokenizer {APPROXIMATE} only estimates counts and has no ids")]
     NoIds,
@@ -106,21 +128,18 @@ impl TokenizerError {
             Self::UnknownSplit { .. } => {
                 "rename the file after its split pattern, as in cl100k_base.tiktoken"
             }
+            Self::LeftOut { .. } => LeftOut::HINT,
             Self::Text { .. } | Self::NoIds => "use another tokenizer, such as o200k_base",
         }
     }
 }
 
 impl Tokenizer {
-    /// One of [`BUILTIN`].
+    /// One of [`BUILTIN`], if this build has it.
     pub fn builtin(name: &str) -> Option<Self> {
         let rules = match name {
-            "cl100k_base" => TokenRules::Builtin(tiktoken_rs::cl100k_base_singleton()),
-            "o200k_base" => TokenRules::Builtin(tiktoken_rs::o200k_base_singleton()),
-            "p50k_base" => TokenRules::Builtin(tiktoken_rs::p50k_base_singleton()),
-            "r50k_base" => TokenRules::Builtin(tiktoken_rs::r50k_base_singleton()),
             APPROXIMATE => TokenRules::Approximate,
-            _ => return None,
+            _ => TokenRules::Vocabulary(Vocabulary::builtin(name)?),
         };
         Some(Self { name: name.into(), rules })
     }
@@ -131,9 +150,9 @@ impl Tokenizer {
         let bytes = read(&file)?;
         let is_vocabulary = file.extension().is_some_and(|extension| extension == "tiktoken");
         let rules = if is_vocabulary {
-            TokenRules::Ranks(Arc::new(vocabulary::parse(&file, &bytes)?))
+            TokenRules::Vocabulary(Vocabulary::parse(&file, &bytes)?)
         } else {
-            TokenRules::Json(Arc::new(parse(&file, &bytes)?))
+            TokenRules::Json(Arc::new(JsonRules::parse(&file, &bytes)?))
         };
         Ok(Self { name: path.display().to_string().into(), rules })
     }
@@ -161,25 +180,12 @@ impl Tokenizer {
     /// Special tokens that are spelt out in the text are text to a `.tiktoken` vocabulary, and
     /// special to a `tokenizer.json`, as they are to a server.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        match &self.rules {
-            TokenRules::Builtin(ranks) => self.ranked(ranks, text),
-            TokenRules::Ranks(ranks) => self.ranked(ranks, text),
-            TokenRules::Json(rules) => {
-                let encoded = guarded(|| rules.encode_fast(text, false));
-                let encoded = encoded.map_err(|why| self.refused(&why))?;
-                encoded
-                    .map(|encoding| encoding.get_ids().to_vec())
-                    .map_err(|error| self.refused(&error.to_string()))
-            }
-            TokenRules::Approximate => Err(TokenizerError::NoIds),
-        }
-    }
-
-    fn ranked(&self, ranks: &CoreBPE, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        // With no special token allowed, all text is ordinary; unlike `encode_ordinary`, this
-        // reports a text that is beyond the limits of the split.
-        let encoded = ranks.encode(text, &std::collections::HashSet::new());
-        encoded.map(|(ids, _)| ids).map_err(|error| self.refused(&error.message))
+        let encoded = match &self.rules {
+            TokenRules::Vocabulary(vocabulary) => vocabulary.encode(text),
+            TokenRules::Json(rules) => rules.encode(text),
+            TokenRules::Approximate => return Err(TokenizerError::NoIds),
+        };
+        encoded.map_err(|why| self.refused(&why))
     }
 
     fn refused(&self, why: &str) -> TokenizerError {
@@ -202,33 +208,6 @@ fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
     goodput_files::read(path, MAX_FILE_BYTES).map_err(|error| match error.kind() {
         std::io::ErrorKind::FileTooLarge => TokenizerError::TooLarge { path: path.to_owned() },
         _ => unreadable(error),
-    })
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    let malformed = |line: usize, why: &str| TokenizerError::Malformed {
-        path: path.to_owned(),
-        line,
-        why: excerpt(why),
-    };
-    if bytes.starts_with(b"version https://git-lfs") {
-        return Err(malformed(1, "a Git LFS pointer, not the file itself"));
-    }
-    let parsed = guarded(|| serde_json::from_slice::<tokenizers::Tokenizer>(bytes));
-    let parsed = parsed.map_err(|why| malformed(1, &why))?;
-    let mut rules = parsed.map_err(|error| malformed(error.line().max(1), &error.to_string()))?;
-    // Such settings are for training; they would cut or fill up what is counted.
-    rules.with_truncation(None).map_err(|error| malformed(1, &error.to_string()))?;
-    rules.with_padding(None);
-    Ok(rules)
-}
-
-/// What a foreign library returns, or what it said when it gave up: some of its checks on files
-/// are assertions.
-fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
-        let said = payload.downcast_ref::<String>().map(String::as_str);
-        said.or(payload.downcast_ref::<&str>().copied()).unwrap_or("it gave up").to_owned()
     })
 }
 

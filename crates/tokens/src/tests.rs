@@ -40,7 +40,7 @@ fn everything() -> serde_json::Value {
 }
 
 /// The vocabulary of a built-in tokenizer as a `.tiktoken` file.
-fn dumped(ranks: &CoreBPE, highest: u32) -> String {
+fn dumped(ranks: &tiktoken_rs::CoreBPE, highest: u32) -> String {
     use base64::Engine as _;
     let encode = |bytes| base64::engine::general_purpose::STANDARD.encode(bytes);
     let line = |rank| ranks.decode_bytes(&[rank]).ok().map(|t| format!("{} {rank}\n", encode(t)));
@@ -182,13 +182,6 @@ fn very_long_runs_are_counted_or_refused() {
             assert!(is_fine, "{name} {run:?}: {outcome:?}");
         }
     }
-}
-
-#[test]
-fn what_a_library_says_when_it_gives_up_is_an_error() {
-    assert_eq!(guarded(|| 1), Ok(1));
-    let said = guarded(|| assert!(std::hint::black_box(false), "no such token"));
-    assert_eq!(said, Err("no such token".to_owned()));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,8 +33,44 @@ const R50K: &str = concat!(
     r"|\s++$|\s+(?!\S)|\s",
 );
 
-/// The vocabulary in these bytes.
-pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<CoreBPE, TokenizerError> {
+/// Tokens by their rank, and how text is cut before pairs are merged. Clones share it.
+#[derive(Clone)]
+pub(crate) enum Vocabulary {
+    Builtin(&'static CoreBPE),
+    File(Arc<CoreBPE>),
+}
+
+impl Vocabulary {
+    /// The one of this name.
+    pub(crate) fn builtin(name: &str) -> Option<Self> {
+        Some(Self::Builtin(match name {
+            "cl100k_base" => tiktoken_rs::cl100k_base_singleton(),
+            "o200k_base" => tiktoken_rs::o200k_base_singleton(),
+            "p50k_base" => tiktoken_rs::p50k_base_singleton(),
+            "r50k_base" => tiktoken_rs::r50k_base_singleton(),
+            _ => return None,
+        }))
+    }
+
+    /// The one in these bytes.
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, TokenizerError> {
+        parse(path, bytes).map(|ranks| Self::File(Arc::new(ranks)))
+    }
+
+    /// Ids of the tokens, or why this text has none.
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        let ranks = match self {
+            Self::Builtin(ranks) => ranks,
+            Self::File(ranks) => &**ranks,
+        };
+        // With no special token allowed, all text is ordinary; unlike `encode_ordinary`, this
+        // reports a text that is beyond the limits of the split.
+        let encoded = ranks.encode(text, &HashSet::new());
+        encoded.map(|(ids, _)| ids).map_err(|error| error.message)
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<CoreBPE, TokenizerError> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
     let name = name.unwrap_or_default();
     let split = SPLITS.iter().find(|(part, _)| name.contains(part));

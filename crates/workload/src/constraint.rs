@@ -1,6 +1,14 @@
 //! What answers must look like: built-in constraints, the user's own, and whether an answer keeps
 //! to one.
 
+#[cfg(all(test, feature = "json-schema"))]
+mod no_schema;
+#[cfg(feature = "json-schema")]
+mod schema;
+#[cfg(not(feature = "json-schema"))]
+#[path = "constraint/no_schema.rs"]
+mod schema;
+
 use std::sync::Arc;
 
 use goodput_model::{Constraint, ConstraintKind, StructuredPlan};
@@ -8,6 +16,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::WorkloadError;
+use schema::Schema;
 
 /// A support ticket: strings, a number, a choice, a list and an object in it.
 const SCHEMA: &str = r#"{
@@ -91,7 +100,7 @@ pub struct Checker(ConstraintRule);
 
 #[derive(Debug, Clone)]
 enum ConstraintRule {
-    Schema(Arc<jsonschema::Validator>),
+    Schema(Schema),
     Expression(Regex),
     Choices(Vec<String>),
     Unknown,
@@ -108,10 +117,7 @@ impl Checker {
             Constraint::Json(schema) => {
                 let schema: Value =
                     serde_json::from_str(schema).map_err(|error| wrong(&error.to_string()))?;
-                let validator = jsonschema::validator_for(&schema);
-                ConstraintRule::Schema(Arc::new(
-                    validator.map_err(|error| wrong(&error.to_string()))?,
-                ))
+                ConstraintRule::Schema(Schema::compile(&schema, wrong)?)
             }
             Constraint::Regex(expression) => {
                 // On its own first: a parenthesis too many must not close ours.

@@ -436,7 +436,20 @@ fn help_completions_and_man_page() {
     let alone = session.run(&[]);
     assert_eq!((alone.code, alone.stderr.as_str()), (Some(2), short.as_str()));
     let version = session.run(&["version"]);
-    assert_eq!((version.code, version.stdout), (Some(0), session.run(&["--version"]).stdout));
+    assert_eq!((version.code, &version.stdout), (Some(0), &session.run(&["--version"]).stdout));
+    // Version, commit, day, target, features: as the manifest of a run has them.
+    let facts = version.stdout.trim().strip_prefix("goodput 0.1.0 (").unwrap().to_owned();
+    let facts = facts.strip_suffix(", features: full)").unwrap();
+    let (commit, target) = facts.split_once(", ").unwrap();
+    let run = session.run(&["run", "mock", "--rate", "50", "-n", "5", "-o", "version"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let manifest = std::fs::read_to_string(session.path("version/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let build = &manifest["build"];
+    let text = |name: &str| build[name].as_str().unwrap();
+    assert_eq!(format!("{} {}", text("commit"), text("committed")), commit);
+    assert_eq!(text("target"), target);
+    assert_eq!(build["features"].as_array().unwrap().len(), 5);
     for (word, expected) in [
         ("run", "Usage: goodput run"),
         ("slo", "--attainment <SHARE>"),

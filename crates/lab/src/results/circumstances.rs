@@ -28,6 +28,7 @@ pub(super) fn of_sweep(folder: &CampaignFolder, point: Option<(&str, &Manifest)>
 /// Names and values; what is not known is left out.
 fn facts(manifest: &Manifest) -> Vec<(String, String)> {
     let Manifest { host, target, workload, .. } = manifest;
+    let build = manifest.build.as_ref();
     let state = match manifest.state {
         State::Running => "killed, or still running",
         State::Complete => "complete",
@@ -42,6 +43,9 @@ fn facts(manifest: &Manifest) -> Vec<(String, String)> {
     let some = |text: &str| Some(text.to_owned());
     let all = [
         ("goodput", some(&manifest.version)),
+        ("commit", build.map(|it| format!("{} {}", it.commit, it.committed).trim().to_owned())),
+        ("built for", build.map(|it| it.target.clone())),
+        ("built with", build.map(|it| it.features.join(", "))),
         ("state", some(state)),
         ("started", some(&manifest.started)),
         ("ended", manifest.ended.clone()),

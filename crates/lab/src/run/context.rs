@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use goodput_engine::{Begin, FdLimit};
 use goodput_model::{Repeat, Shard, ShardFacts};
+use goodput_record::BuildFacts;
 use goodput_stats::Summary;
 
 use super::{Prepared, StartBarrier};
@@ -33,6 +34,8 @@ pub struct Lab {
     pub shard: Shard,
     /// Another client decides what is measured.
     pub is_led: bool,
+    /// What the program was built from, for the manifests of its runs.
+    pub build: Option<BuildFacts>,
     /// Where runs are carried out.
     pub runner: Box<dyn Runner>,
 }
@@ -49,6 +52,7 @@ impl Lab {
             may_ask: true,
             shard: Shard::WHOLE,
             is_led: false,
+            build: None,
             runner: Box::new(InProcess),
         }
     }

@@ -54,6 +54,7 @@ pub(crate) fn manifest(shard: Option<Shard>) -> Manifest {
     Manifest {
         schema: text(Manifest::SCHEMA),
         version: text("0.1.0"),
+        build: None,
         state: State::Complete,
         started: text("2026-01-01T00:00:00Z"),
         ended: None,
