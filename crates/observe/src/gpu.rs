@@ -2,6 +2,7 @@
 
 mod exporter;
 #[cfg(all(test, feature = "nvml"))]
+#[allow(dead_code, unreachable_pub, reason = "a test looks at its error alone")]
 mod no_nvml;
 #[cfg(feature = "nvml")]
 mod nvml;

@@ -7,8 +7,10 @@
 mod approximate;
 pub mod hub;
 #[cfg(all(test, feature = "tokenizers"))]
+#[allow(dead_code, unreachable_pub, reason = "a test looks at its error alone")]
 mod no_rules;
 #[cfg(all(test, feature = "vocabularies"))]
+#[allow(dead_code, unreachable_pub, reason = "a test looks at its error alone")]
 mod no_vocabulary;
 #[cfg(feature = "tokenizers")]
 mod rules;

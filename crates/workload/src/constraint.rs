@@ -2,6 +2,7 @@
 //! to one.
 
 #[cfg(all(test, feature = "json-schema"))]
+#[allow(dead_code, unreachable_pub, reason = "a test looks at its error alone")]
 mod no_schema;
 #[cfg(feature = "json-schema")]
 mod schema;

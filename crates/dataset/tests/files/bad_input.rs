@@ -304,6 +304,8 @@ fn foreign_text_in_a_message_is_short_and_harmless() {
 #[test]
 fn a_codec_that_is_not_built_in_has_a_name() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/prompts-brotli.parquet");
-    let error = load(Path::new(file), &DatasetOptions::default(), &|_| 1).unwrap_err().to_string();
+    let error = load(std::path::Path::new(file), &DatasetOptions::default(), &|_| 1)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("is compressed with Brotli, which is not supported"), "{error}");
 }
