@@ -31,7 +31,7 @@ use crate::printer::Printer;
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     let artifact = match choose::choose(args.folder.as_deref())? {
-        Chosen::One(artifact) => artifact,
+        Chosen::One(artifact) => *artifact,
         Chosen::Several(folder, all) => return choose::print(&folder, &all, args),
     };
     let to = args.output.as_deref();

@@ -19,17 +19,24 @@ const RUNS: &str = "runs";
 /// What a path means.
 pub(super) enum Chosen {
     /// A result.
-    One(Artifact),
+    One(Box<Artifact>),
     /// A folder of results, and what lies in it: at least one.
     Several(PathBuf, Vec<Listed>),
 }
 
 /// What lies at a path; without one, the newest result.
 pub(super) fn choose(path: Option<&Path>) -> Result<Chosen, Failed> {
-    let Some(path) = path else { return newest().map(Chosen::One) };
-    results::open(path).map(Chosen::One).or_else(|failed| {
+    let one = |artifact| Chosen::One(Box::new(artifact));
+    let Some(path) = path else { return newest().map(one) };
+    results::open(path).map(one).or_else(|failed| {
         let all = if path.is_dir() { list(path) } else { Vec::new() };
-        if all.is_empty() { Err(failed) } else { Ok(Chosen::Several(path.to_owned(), all)) }
+        // A result that cannot be read is not a folder of results.
+        let is_result = all.iter().any(|one| one.path == path);
+        if all.is_empty() || is_result {
+            Err(failed)
+        } else {
+            Ok(Chosen::Several(path.to_owned(), all))
+        }
     })
 }
 
