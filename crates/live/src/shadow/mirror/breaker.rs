@@ -64,7 +64,7 @@ impl Breaker {
         match self.state {
             BreakerState::Closed => {}
             BreakerState::Open(until) if at >= until => {
-                self.state = BreakerState::Probing(self.next)
+                self.state = BreakerState::Probing(self.next);
             }
             BreakerState::Open(_) | BreakerState::Probing(_) => return None,
         }
