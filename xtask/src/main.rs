@@ -18,6 +18,7 @@ mod running;
 mod schemas;
 mod sdk;
 mod study;
+mod suite;
 mod supply;
 mod tokenizers;
 mod words;
@@ -118,9 +119,8 @@ fn test() -> Result<(), String> {
     docs::check()?;
     supply::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
-    // End-to-end tests wait more than they work; those that look at time run one at a time anyway.
     retries::begin()?;
-    let tested = cargo(&["test", "--workspace", "--locked"], &[("RUST_TEST_THREADS", "4")]);
+    let tested = suite::run();
     let retried = retries::check();
     tested.and(retried)?;
     judges()?;
