@@ -13,7 +13,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::FolderError;
 use crate::folder::{json, new_folder, replace};
 use crate::layout::{SUMMARY, is_folder};
+use crate::lock::FolderLock;
 use crate::secrets::without_secrets;
 use crate::toml_file::read_toml_inside;
 
@@ -75,7 +76,7 @@ pub struct CampaignFolder {
     kind: Campaign,
     path: PathBuf,
     /// Held as long as this lives; none in a folder that is only read.
-    _lock: Option<File>,
+    _lock: Option<FolderLock>,
 }
 
 /// A point that was begun.
@@ -315,14 +316,14 @@ fn whole_lines(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1)
 }
 
-/// The system gives the lock back when the process is gone, however it went.
-fn lock(path: &Path) -> Result<Option<File>, FolderError> {
+/// The lock of a folder; none on a file system without locks.
+fn lock(path: &Path) -> Result<Option<FolderLock>, FolderError> {
     let file = path.join(LOCK);
     check_inside(&file).map_err(io("create", &file))?;
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(&file);
     let opened = open.map_err(io("create", &file))?;
-    match opened.try_lock() {
-        Ok(()) => Ok(Some(opened)),
+    match FolderLock::new(opened) {
+        Ok(lock) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked(path.to_owned())),
         // Some network file systems have no locks: better a sweep than none.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::FolderError;
 use crate::folder::RunFolder;
 use crate::layout::{DRAFT, LOG, is_folder};
+use crate::lock::FolderLock;
 
 /// A run folder in the making. Dropped before its end, it takes back what it wrote.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Draft {
     place: PathBuf,
     path: PathBuf,
     /// Held as long as this lives: two processes do not write one draft.
-    lock: Option<File>,
+    lock: Option<FolderLock>,
     is_over: bool,
 }
 
@@ -84,11 +85,11 @@ fn names(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
 }
 
-/// The system gives the lock back when the process is gone, however it went.
-fn lock(place: &Path, path: &Path) -> Result<Option<File>, FolderError> {
+/// The lock of a folder; none on a file system without locks.
+fn lock(place: &Path, path: &Path) -> Result<Option<FolderLock>, FolderError> {
     let folder = File::open(path).map_err(io("open", path))?;
-    match folder.try_lock() {
-        Ok(()) => Ok(Some(folder)),
+    match FolderLock::new(folder) {
+        Ok(lock) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked(place.to_owned())),
         // Some network file systems have no locks.
         Err(TryLockError::Error(_)) => Ok(None),

@@ -21,6 +21,7 @@ mod frame;
 mod framed;
 mod judgement;
 mod layout;
+mod lock;
 mod log;
 mod manifest;
 mod merge;
