@@ -441,7 +441,8 @@ fn help_completions_and_man_page() {
     let facts = version.stdout.trim().strip_prefix("goodput 0.1.0 (").unwrap().to_owned();
     let facts = facts.strip_suffix(", features: full)").unwrap();
     let (commit, target) = facts.split_once(", ").unwrap();
-    let run = session.run(&["run", "mock", "--rate", "50", "--num-requests", "5", "-o", "version"]);
+    let run =
+        session.run(&["run", "mock", "--rate", "50", "--num-requests", "5", "--out", "version"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let manifest = std::fs::read_to_string(session.path("version/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();

@@ -1,6 +1,6 @@
 //! `--until`: runs that end once enough is known, and runs that end before.
 
-use crate::support::{Session, about_time, at, number, timed};
+use crate::support::{Session, about_time, at, number, timed, undisturbed};
 use serde_json::Value;
 
 /// Answers so slow that the delays of a busy machine are small beside them.
@@ -13,10 +13,9 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
     let (outcome, summary) =
         session.measure(STEADY, &[load, &rule, &["--max-tokens", "5"]].concat());
     outcome.assert_finished("ended by the rule");
-    assert_eq!(
-        (at(&summary, "run.state"), at(&summary, "run.ended_by")),
-        (&"complete".into(), &"until".into())
-    );
+    assert_eq!(at(&summary, "run.state"), "complete");
+    // Stalls of the machine make the answers depend on each other, and then more of them are needed.
+    about_time(|| assert_eq!(at(&summary, "run.ended_by"), "until"));
     let stopped = number(&summary, "run.stopped_s");
     assert!(stopped < 30.0, "{stopped}");
     // The window ends where sending did, in an open loop and in a closed one.
@@ -41,13 +40,13 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
 
 #[test]
 fn an_open_loop_ends_once_enough_is_known() {
-    ends_early(&["--rate", "80"], "p95 ttft ±30%", 200.0);
+    undisturbed(|| ends_early(&["--rate", "80"], "p95 ttft ±30%", 200.0));
 }
 
 #[test]
 fn a_closed_loop_ends_once_enough_is_known() {
     // Users who keep step are slow together on a busy machine: a tail would take long.
-    ends_early(&["--concurrency", "20"], "p50 ttft ±30%", 20.0);
+    undisturbed(|| ends_early(&["--concurrency", "20"], "p50 ttft ±30%", 20.0));
 }
 
 #[test]
