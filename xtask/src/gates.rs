@@ -19,10 +19,9 @@ const MANY: u64 = 3_000;
 #[expect(clippy::print_stdout, reason = "its result")]
 pub(crate) fn check() -> Result<(), String> {
     crate::require("valgrind", "apt-get install valgrind")?;
-    crate::cargo(
-        &["build", "--release", "--locked", "-p", "goodput-bench", "--bin", "goodput-hot"],
-        &[],
-    )?;
+    // What is published: other profiles inline less.
+    let program = ["-p", "goodput-bench", "--bin", "goodput-hot"];
+    crate::cargo(&[&["build", "--profile", "dist", "--locked"][..], &program].concat(), &[])?;
     println!("instructions per repetition, measured / limit");
     let mut failed = Vec::new();
     for (case, limit) in GATES {
@@ -39,7 +38,7 @@ pub(crate) fn check() -> Result<(), String> {
     Err(format!(
         "{failed}: more instructions than the limit in xtask/src/gates.rs\n\
          hint: see where they went with `valgrind --tool=callgrind {} CASE {MANY}`",
-        crate::release("goodput-hot").display()
+        crate::dist("goodput-hot").display()
     ))
 }
 
@@ -47,7 +46,7 @@ pub(crate) fn check() -> Result<(), String> {
 fn count(case: &str, repetitions: u64) -> Result<u64, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(crate::release("goodput-hot"))
+        .arg(crate::dist("goodput-hot"))
         .args([case, &repetitions.to_string()])
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}"))?;
