@@ -1,5 +1,6 @@
-//! The test programs: those that look at time one after another, all others at the same time and with
-//! the lowest priority. End-to-end tests wait more than they work, so this nearly halves the time.
+//! The test programs, in lanes that run at the same time: end-to-end tests wait more than they work.
+//! One lane is the slowest program, one has the other programs that look at time. The third has the
+//! lowest priority: all other programs, and what else there is to check.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -36,18 +37,37 @@ struct TestProgram {
     folder: PathBuf,
 }
 
-/// Builds every test program of the workspace and runs it. Fails with the names of those that failed,
-/// after all have run.
-pub(crate) fn run() -> Result<(), String> {
+/// The program that takes longest: package and target.
+const SLOWEST: (&str, &str) = ("goodput", "measuring");
+
+/// Builds every test program of the workspace and runs it, then `checks` at the lowest priority.
+/// Fails with all that failed, after everything has run.
+pub(crate) fn run(checks: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String> {
+    let programs = build()?;
     let (about_time, others): (Vec<_>, Vec<_>) =
-        build()?.into_iter().partition(|program| ABOUT_TIME.contains(&program.package.as_str()));
-    let failed = thread::scope(|scope| {
-        let others = scope.spawn(|| run_all(&others, true));
-        let mut failed = run_all(&about_time, false);
-        failed.extend(others.join().unwrap_or_else(|_| vec!["the runner".to_owned()]));
-        failed
+        programs.into_iter().partition(|program| ABOUT_TIME.contains(&program.package.as_str()));
+    let is_slowest = |one: &TestProgram| (&*one.package, &*one.target) == SLOWEST;
+    let (slowest, about_time): (Vec<_>, Vec<_>) = about_time.into_iter().partition(is_slowest);
+    let failed: Vec<String> = thread::scope(|scope| {
+        let background = scope.spawn(|| {
+            let mut failed = yield_to_others().err().into_iter().collect::<Vec<_>>();
+            failed.extend(run_all(&others));
+            failed.extend(checks().err());
+            failed
+        });
+        let lanes =
+            [scope.spawn(|| run_all(&slowest)), scope.spawn(|| run_all(&about_time)), background];
+        let gone = |_| vec!["the runner".to_owned()];
+        lanes.into_iter().flat_map(|lane| lane.join().unwrap_or_else(gone)).collect()
     });
-    if failed.is_empty() { Ok(()) } else { Err(format!("tests failed: {}", failed.join(", "))) }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Gives this thread, and every program that it starts, the lowest priority.
+fn yield_to_others() -> Result<(), String> {
+    rustix::process::nice(19)
+        .map(drop)
+        .map_err(|error| format!("cannot lower the priority: {error}"))
 }
 
 fn build() -> Result<Vec<TestProgram>, String> {
@@ -94,22 +114,15 @@ fn programs(messages: &str) -> Vec<TestProgram> {
 }
 
 /// Runs one after another, and returns the names of those that failed.
-fn run_all(programs: &[TestProgram], is_background: bool) -> Vec<String> {
-    programs.iter().filter_map(|program| run_one(program, is_background).err()).collect()
+fn run_all(programs: &[TestProgram]) -> Vec<String> {
+    programs.iter().filter_map(|program| run_one(program).err()).collect()
 }
 
 #[expect(clippy::print_stdout, reason = "the results of the tests")]
-fn run_one(program: &TestProgram, is_background: bool) -> Result<(), String> {
+fn run_one(program: &TestProgram) -> Result<(), String> {
     let name = format!("{} {}", program.package, program.target);
     let begun = goodput_clock::now();
-    let mut command = if is_background {
-        let mut nice = Command::new("nice");
-        nice.args(["-n", "19"]).arg(&program.path);
-        nice
-    } else {
-        Command::new(&program.path)
-    };
-    let output = command
+    let output = Command::new(&program.path)
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
         .env("RUST_TEST_THREADS", "4")
