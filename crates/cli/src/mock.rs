@@ -130,9 +130,10 @@ fn summary(tally: &MockTally) -> String {
 
 /// Prints what the profile does at rising load in simulated time: a table, or JSON.
 fn print_curve(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
-    let Some(SourcePlan::Synthetic { input, output }) = preset("chat").map(|class| class.source)
+    let Some(SourcePlan::Synthetic { input, output }) =
+        preset(&args.workload).map(|class| class.source)
     else {
-        return Err(Failed::internal("there is no chat workload"));
+        return Err(Failed::internal("a preset without lengths"));
     };
     let length = Nanos::from(args.curve_duration);
     if !args.json {
@@ -149,7 +150,7 @@ fn print_curve(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
         }
     }
     if args.json {
-        let page = json!({"profile": args.profile, "workload": "chat", "simulated": true,
+        let page = json!({"profile": args.profile, "workload": args.workload, "simulated": true,
             "duration_s": length.as_secs(), "seed": settings.seed, "points": points});
         output::data(format!("{page:#}\n").as_bytes())?;
     }

@@ -234,8 +234,8 @@ fn image_tokens() -> u32 {
 
 impl Profile {
     /// The profiles that are built in.
-    pub const NAMES: [&'static str; 6] =
-        ["default", "fast", "demo", "llama-8b-1xh200", "llama-70b-8xh100", "cpu-laptop"];
+    pub const NAMES: [&'static str; 7] =
+        ["default", "fast", "demo", "light", "llama-8b-1xh200", "llama-70b-8xh100", "cpu-laptop"];
 
     /// A built-in profile as its file says it, comments and all.
     pub fn builtin_text(name: &str) -> Option<&'static str> {
@@ -243,6 +243,7 @@ impl Profile {
             "default" => Some(include_str!("../profiles/default.toml")),
             "fast" => Some(include_str!("../profiles/fast.toml")),
             "demo" => Some(include_str!("../profiles/demo.toml")),
+            "light" => Some(include_str!("../profiles/light.toml")),
             "llama-8b-1xh200" => Some(include_str!("../profiles/llama-8b-1xh200.toml")),
             "llama-70b-8xh100" => Some(include_str!("../profiles/llama-70b-8xh100.toml")),
             "cpu-laptop" => Some(include_str!("../profiles/cpu-laptop.toml")),

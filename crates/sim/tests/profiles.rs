@@ -96,7 +96,11 @@ fn chat(rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
 
 /// Median and 99th percentile of TTFT in milliseconds, from the second minute on.
 fn ttft(profile: &Profile, rate: f64, seconds: f64, centre: f64) -> (f64, f64) {
-    let outcomes = simulate(&mut engine(profile), chat(rate, seconds, centre));
+    ttft_of(profile, chat(rate, seconds, centre))
+}
+
+fn ttft_of(profile: &Profile, arrivals: Vec<JobArrival>) -> (f64, f64) {
+    let outcomes = simulate(&mut engine(profile), arrivals);
     let mut values: Vec<f64> = outcomes
         .iter()
         .filter(|outcome| outcome.arrived >= Nanos::from_millis(60_000))
@@ -124,6 +128,21 @@ fn the_70b_under_chat_traffic() {
     // The given curve passes 500 ms at about 22 requests/s: this one between 21 and 23.
     let (_, p99) = ttft(&profile, 23.0, 600.0, 1.0);
     assert!(p99 > 500.0, "{p99}");
+}
+
+#[test]
+fn the_light_profile_crosses_half_a_second_between_90_and_105() {
+    let profile = Profile::builtin("light").unwrap();
+    // Lengths of the workload short_chat.
+    let short_chat = |rate: f64| {
+        poisson(7, rate, (rate * 600.0) as u64, |id| {
+            let mut lengths = RandomStream::new(7, Domain::Lengths, id);
+            let prompt = lengths.log_normal(200.0, 0.8).clamp(20.0, 2000.0) as u32;
+            unique(id, prompt, lengths.log_normal(30.0, 0.8).clamp(5.0, 300.0) as u32)
+        })
+    };
+    let p99 = |rate| ttft_of(&profile, short_chat(rate)).1;
+    assert!(p99(90.0) < 250.0 && p99(105.0) > 1000.0, "{} {}", p99(90.0), p99(105.0));
 }
 
 #[test]

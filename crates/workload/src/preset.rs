@@ -8,13 +8,22 @@ use goodput_model::{ClassPlan, Clip, Delay, History, LengthDistribution, Session
 const SIGMA: f64 = 0.8;
 
 /// Names of the presets.
-pub const PRESETS: [&str; 6] =
-    ["chat", "code_generation", "long_context_qa", "summarization", "multi_turn", "agent"];
+pub const PRESETS: [&str; 7] = [
+    "chat",
+    "short_chat",
+    "code_generation",
+    "long_context_qa",
+    "summarization",
+    "multi_turn",
+    "agent",
+];
 
-/// The class of this name: the first four by seed 003, and two that talk for longer.
+/// The class of this name: four by seed 003, one that is light enough for a small machine, and two
+/// that talk for longer.
 pub fn preset(name: &str) -> Option<ClassPlan> {
     let ([input, input_low, input_high], [output, output_low, output_high]) = match name {
         "chat" => ([500, 50, 4_000], [200, 10, 2_000]),
+        "short_chat" => ([200, 20, 2_000], [30, 5, 300]),
         "code_generation" => ([1_500, 200, 8_000], [500, 50, 4_000]),
         "long_context_qa" => ([16_000, 2_000, 128_000], [300, 20, 2_000]),
         "summarization" => ([4_000, 500, 32_000], [150, 50, 500]),

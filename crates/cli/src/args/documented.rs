@@ -153,7 +153,7 @@ fn every_documented_command_parses() {
 fn lines_of_shell() {
     let table: [(&str, &[&str]); 7] = [
         ("goodput run 'a b' --rate 5", &["goodput", "run", "a b", "--rate", "5"]),
-        ("goodput sweep mock      # three minutes", &["goodput", "sweep", "mock"]),
+        ("goodput sweep mock      # two minutes", &["goodput", "sweep", "mock"]),
         ("goodput report x | jq .a", &["goodput", "report", "x"]),
         ("goodput report x > y; ls", &["goodput", "report", "x"]),
         ("goodput sweep mock    at once", &["goodput", "sweep", "mock"]),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use goodput_workload::PRESETS;
+
 use super::value::positive_time;
 
 const MOCK_EXAMPLES: &str = "\
@@ -43,7 +45,7 @@ pub(crate) struct MockArgs {
 
     /// Profile of the engine, or a .toml file
     ///
-    /// Profiles: `default` (50 ms TTFT, 10 ms ITL, 128 slots), `fast` (no delays), `demo`,
+    /// Profiles: `default` (50 ms TTFT, 10 ms ITL, 128 slots), `fast` (no delays), `demo`, `light`,
     /// `llama-8b-1xh200`, `llama-70b-8xh100`, `cpu-laptop`.
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]
     pub(crate) profile: String,
@@ -112,10 +114,13 @@ pub(crate) struct MockArgs {
     #[arg(long)]
     pub(crate) show_profile: bool,
 
-    /// Print how the profile performs at these rates (requests per second) of chat traffic, in
-    /// simulated time
+    /// Print how the profile performs at these rates (requests per second), in simulated time
     #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = simulated_rate, conflicts_with = "show_profile")]
     pub(crate) curve: Vec<f64>,
+
+    /// Preset that --curve sends; its sessions count as single requests
+    #[arg(long, value_name = "NAME", value_parser = PRESETS, default_value = "chat", requires = "curve")]
+    pub(crate) workload: String,
 
     /// Simulated time per rate of --curve
     #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "5m", requires = "curve")]

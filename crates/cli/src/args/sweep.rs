@@ -12,7 +12,7 @@ use super::{ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadAr
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   goodput sweep mock
-      Try it without a server: about three minutes on the mock
+      Try it without a server: about two minutes on the mock
   goodput sweep localhost:8000 --slo 'p99 ttft < 500ms, p99 tpot < 50ms'
       The highest rate that keeps the SLO, confirmed, and the curve up to it
   goodput sweep localhost:8000 --slo interactive --quick

@@ -16,7 +16,7 @@ const LENGTHS: &str = "LENGTHS";
 pub(crate) struct WorkloadArgs {
     /// Workload to send: a preset, or a file
     ///
-    /// Presets: chat, code_generation, long_context_qa, summarization, multi_turn, agent. Files: a
+    /// Presets: chat, short_chat, code_generation, long_context_qa, summarization, multi_turn, agent. Files: a
     /// .toml file with classes, or a .jsonl file written by `goodput workload make`.
     #[arg(long, value_name = "NAME|FILE", default_value = "chat")]
     pub(crate) workload: String,

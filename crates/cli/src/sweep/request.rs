@@ -11,25 +11,30 @@ use goodput_model::{LoadExtent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
 use crate::error::Failed;
+use crate::explicit_flags;
 use crate::plan::{self, Flags};
 
 /// What was typed.
 pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
+    let is_demo = args.target.as_deref() == Some(BARE);
     let target = args.target.as_deref().map(target);
+    let mut workload = args.workload.clone();
+    if is_demo && !explicit_flags::is_typed("workload") {
+        SHORT_ANSWERS.clone_into(&mut workload.workload);
+    }
     let slo = promised(args);
     let load = load(&args.point);
     let flags = Flags {
         target: target.as_deref(),
         load: &load,
-        workload: &args.workload,
+        workload: &workload,
         slo: &slo,
         endpoint: &args.endpoint,
         output: &args.output,
     };
     let mut plan = plan::of_flags(&flags)?;
     promise(&mut plan.measure);
-    let is_default = args.target.as_deref() == Some(BARE);
-    let sweep = sweep(&args.levels, &args.point, is_default, &plan)?;
+    let sweep = sweep(&args.levels, &args.point, is_demo, &plan)?;
     let serve = args.serve.serve.as_ref().map(|command| ServerRequest {
         command: command.clone(),
         timeout_s: args.serve.serve_timeout.as_secs_f64(),
@@ -67,10 +72,12 @@ pub(super) fn commands(
 /// The target that stands for "no server at all".
 const BARE: &str = "mock";
 
-/// For a sweep the plain mock is the profile that is made for it: its answers are short, so that
-/// points are.
+/// The workload of such a sweep: a small machine that does something else as well keeps up with it.
+const SHORT_ANSWERS: &str = "short_chat";
+
+/// For a sweep the plain mock is the profile that is made for it.
 pub(super) fn target(typed: &str) -> String {
-    if typed == BARE { "mock:demo".to_owned() } else { typed.to_owned() }
+    if typed == BARE { "mock:light".to_owned() } else { typed.to_owned() }
 }
 
 /// Without a word about it, users were promised what the preset says.
@@ -107,7 +114,7 @@ fn load(args: &PointArgs) -> LoadArgs {
 fn sweep(
     levels: &LevelArgs,
     point: &PointArgs,
-    is_default: bool,
+    is_demo: bool,
     plan: &Plan,
 ) -> Result<SweepPlan, Failed> {
     let axis = match levels.over {
@@ -119,7 +126,7 @@ fn sweep(
         (true, _) => Effort::Quick,
         (_, true) => Effort::Certified,
         // Nobody waits half an hour to see what a tool does.
-        _ if is_default => Effort::Quick,
+        _ if is_demo => Effort::Quick,
         _ => Effort::Standard,
     };
     if axis == Axis::Concurrency && (point.max_concurrency.is_some() || levels.closed_loop_too) {
@@ -213,7 +220,8 @@ mod tests {
         assert_eq!((bounded.least, bounded.most), (Some(2.0), Some(5.0)));
         assert_eq!(bounded.effort, Effort::Quick);
         let mock = asked("mock").unwrap();
-        assert_eq!(mock.plan.target.url, "mock:demo");
+        assert_eq!(mock.plan.target.url, "mock:light");
+        assert_eq!(mock.plan.workload.classes[0].name, "short_chat");
         assert_eq!(mock.sweep.effort, Effort::Quick);
         assert_eq!(asked("mock:slots=4").unwrap().sweep.effort, Effort::Standard);
     }

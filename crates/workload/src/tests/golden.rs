@@ -42,8 +42,9 @@ fn golden_hashes() {
     let found: Vec<(&str, &str)> = found.iter().map(|(n, h)| (n.as_str(), h.as_str())).collect();
     assert_eq!(found, GOLDEN);
 }
-const GOLDEN: [(&str, &str); 12] = [
+const GOLDEN: [(&str, &str); 13] = [
     ("chat", "e9702f50dc2dea4d"),
+    ("short_chat", "99a2eafdd7724c80"),
     ("code_generation", "75591d0077780a42"),
     ("long_context_qa", "c3c9bceef701f65a"),
     ("summarization", "0563c4f441806f8b"),
