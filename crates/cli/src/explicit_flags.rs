@@ -55,7 +55,7 @@ fn refuse_others(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Re
     Err(Failed::usage(format!(
         "`--{flag}` continues with its own settings: {others} cannot be given again"
     ))
-    .hint(format!("leave out {others}, or leave out --{flag} to start over")))
+    .hint(format!("remove {others}, or remove --{flag} to start over")))
 }
 
 fn of(words: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {

@@ -29,7 +29,7 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Whose the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Nobody has asked for it yet.
+    /// Not requested yet.
     Free,
     /// Ours: the alternate screen is shown, and keys come as they are typed.
     Ours,
@@ -328,7 +328,7 @@ mod tests {
         let much = vec![7; 1 << 22];
         let stalled = put(&ours, &much, &short).unwrap_err();
         assert_eq!(stalled.kind(), ErrorKind::WouldBlock);
-        // Once somebody reads, it gets out whole.
+        // Once the pipe is read, it gets out whole.
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).map(|_| all)

@@ -11,7 +11,7 @@ use serde_json::json;
 #[test]
 fn wrong_usage_is_said_clearly_and_exits_with_2() {
     let cases: [(&[&str], &str); 34] = [
-        (&["run", "mock"], "neither --rate nor --concurrency"),
+        (&["run", "mock"], "set --rate or --concurrency"),
         (&["run", "mock", "--rate", "1", "--concurrency", "1"], "cannot be used with"),
         (&["run", "mock", "--rate", "-1"], "--rate"),
         (&["run", "mock", "--rate", "inf"], "--num-requests"),

@@ -384,7 +384,7 @@ fn what_makes_no_sense() {
     for (args, says) in [
         (&[FAST][..], "--aa"),
         (&[FAST, FAST, "--aa"], "one target"),
-        (&[FAST, FAST, "--rate", "inf"], "without end"),
+        (&[FAST, FAST, "--rate", "inf"], "--rate inf"),
         (&[FAST, FAST, "--gate", "p99 ttft"], "ttft"),
         (&[FAST, FAST, "--gate", "goodput > -3%"], "--slo"),
         (&[FAST, FAST, "--rate", "2", "--concurrency", "2"], "--concurrency"),

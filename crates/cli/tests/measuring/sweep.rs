@@ -377,7 +377,7 @@ fn a_server_for_each_setting() {
 fn what_makes_no_sense() {
     let session = Session::new();
     for (args, says) in [
-        (&["--rates", "inf"][..], "without end"),
+        (&["--rates", "inf"][..], "`inf`"),
         (&["--rates", "0"], "rate"),
         (&["--from", "5", "--to", "2", "--points", "3"], "below"),
         (&["--vary", "workload.nothing=1"], "nothing"),

@@ -248,8 +248,12 @@ fn a_baseline_holds_or_does_not() {
 #[test]
 fn what_cannot_be_compared_is_said_before_anything_is_measured() {
     let session = lab();
-    refused(session, &["base", ENGINE, "--rate", "5"], "--rate is answered by the baseline's plan");
-    refused(session, &["base", "slow", "--duration", "5s"], "--duration is answered already");
+    refused(session, &["base", ENGINE, "--rate", "5"], "--rate comes from the baseline's plan");
+    refused(
+        session,
+        &["base", "slow", "--duration", "5s"],
+        "--duration does not apply to saved results",
+    );
     refused(session, &["base", "slow", "--count-with", "approximate"], "--count-with");
     refused(session, &[ENGINE, "base"], "the reference is a server");
     refused(session, &["base", "bsae"], "neither a folder nor a URL");
@@ -261,7 +265,7 @@ fn what_cannot_be_compared_is_said_before_anything_is_measured() {
     let gate = "recounted_tokens_per_s > -3%";
     refused(session, &["base", ENGINE, "--gate", gate, "--out", "lost"], "counted");
     assert!(!session.path("lost").exists());
-    refused(session, &["base", "slow", "--junit", "nowhere/gate.xml"], "no folder");
+    refused(session, &["base", "slow", "--junit", "nowhere/gate.xml"], "does not exist");
     refused(session, &["base", "slow", "--markdown", "base"], "folder");
     fs::create_dir_all(session.path("empty")).unwrap();
     refused(session, &["base", "empty"], "not a run folder");

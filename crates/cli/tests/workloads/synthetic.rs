@@ -432,9 +432,9 @@ fn the_numbers_of_a_preview_add_up() {
 #[test]
 fn what_cannot_be_sent_is_refused_with_a_hint() {
     let cases: [(&[&str], &str, &str); 15] = [
-        (&["--workload", "talk"], "no workload named `talk`", "presets: chat"),
+        (&["--workload", "talk"], "no workload is named `talk`", "presets: chat"),
         (&["--mix", "chat"], "`chat` is not a mix", "--mix chat=70%"),
-        (&["--mix", "chat=70%,nope=30%"], "no workload named `nope`", "presets: chat"),
+        (&["--mix", "chat=70%,nope=30%"], "no workload is named `nope`", "presets: chat"),
         (&["--mix", "chat=0%,agent=100%"], "is not a mix", "--mix chat=70%"),
         (&["--isl", "uniform:900:100"], "uniform:900:100", "lognormal:200:0.8"),
         (&["--isl", "0"], "`0` is not a length", "uniform:50:400"),

@@ -44,8 +44,8 @@ fn targets_and_their_names() {
         ("http://a http://b --reference C", "no target is named `C`"),
         ("http://a http://b --gpus 1,2,3", "--gpus has 3 numbers for 2 targets"),
         ("http://a http://b --price-per-gpu-hour 1,2,3", "has 3 numbers"),
-        ("http://a http://b --rate inf", "rate without end"),
-        ("http://a http://b --at-once --profile", "--profile does not go with --at-once"),
+        ("http://a http://b --rate inf", "cannot use --rate inf"),
+        ("http://a http://b --at-once --profile", "--profile cannot be combined with --at-once"),
         ("http://a http://b --rate 0", "rate"),
     ] {
         let why = match Arguments::try_parse_from(
