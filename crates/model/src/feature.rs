@@ -9,7 +9,7 @@ pub enum Feature {
     JsonSchema,
     /// NVIDIA's driver, asked in this process.
     Nvml,
-    /// Parquet data sets and exports.
+    /// Parquet datasets and exports.
     Parquet,
     /// Token counts by a `tokenizer.json`.
     Tokenizers,

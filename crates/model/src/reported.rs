@@ -85,7 +85,7 @@ pub struct Reported {
     pub total_tokens_per_s: Option<f64>,
     /// The distributions in ms: `ttft`, `tpot`, `itl`, `e2e`, `e2e_sched`.
     pub metrics: BTreeMap<String, ReportedMetric>,
-    /// What was sent, in the tool's word: the name of a data set, or of a distribution.
+    /// What was sent, in the tool's word: the name of a dataset, or of a distribution.
     pub workload: Option<String>,
     /// Prompt lengths.
     pub input_lengths: Option<LengthRange>,

@@ -1,4 +1,4 @@
-//! Where a class's material comes from: the only place that reads data sets and traces.
+//! Where a class's material comes from: the only place that reads datasets and traces.
 
 use std::path::Path;
 

@@ -162,7 +162,7 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
     Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::new(first) })
 }
 
-/// Whether a data set is a folder of images.
+/// Whether a dataset is a folder of images.
 fn is_images(file: &str, args: &DataArgs) -> bool {
     args.dataset_format.as_deref() == Some("images")
         || (args.dataset_format.is_none() && Path::new(file).is_dir())

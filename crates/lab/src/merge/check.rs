@@ -123,7 +123,7 @@ fn same(
     }
     let (a, b) = (&one.manifest.workload.hash, &other.manifest.workload.hash);
     if a != b {
-        let hint = "the ranks had different data sets, traces or tokenizers";
+        let hint = "the ranks had different datasets, traces or tokenizers";
         return Err(refuse("workload (its hash)", a, b).hint(hint));
     }
     let fleet =

@@ -259,7 +259,7 @@ fn request_sum(run: &Reported) -> Option<CheckFinding> {
         // Those that are missing may have failed.
         std::cmp::Ordering::Less if run.failed.is_none() => return None,
         std::cmp::Ordering::Equal => CheckFinding::ok(said),
-        // A data set may have ended early, or the time; the file does not say.
+        // A dataset may have ended early, or the time; the file does not say.
         std::cmp::Ordering::Less => CheckFinding::doubtful(
             format!("{said}: the file does not say what happened to {} requests", asked - sum),
             "find out whether they were sent",

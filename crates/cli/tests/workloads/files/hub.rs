@@ -1,4 +1,4 @@
-//! Tokenizers and data sets of a hub: from its cache, or fetched once.
+//! Tokenizers and datasets of a hub: from its cache, or fetched once.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Files of other people: data sets, tokenizers and images, from the disk and from a hub; and what
+//! Files of other people: datasets, tokenizers and images, from the disk and from a hub; and what
 //! is found out about the answers to them.
 
 mod hub;
@@ -45,7 +45,7 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Runs the data set of this file against the mock: prompts in the order of requests, and summary.
+/// Runs the dataset of this file against the mock: prompts in the order of requests, and summary.
 fn played(session: &Session, file: &str, args: &[&str]) -> (Vec<String>, Value) {
     let load = ["--dataset", file, "--concurrency", "2", "--canary", "off", "--save-text"];
     let (outcome, summary) = session.measure("mock:fast", &[&load, args].concat());
@@ -179,7 +179,7 @@ fn messages_reach_the_body_as_they_are() {
         "stream": false, "max_completion_tokens": 9, "user": "someone"});
     let session = with_file("m.jsonl", lines(&[line]));
     let server = saying(|_| "sun".to_owned());
-    // Turns of a data set's own are no turns of ours: with all of them, the last one is the body.
+    // Turns of a dataset's own are no turns of ours: with all of them, the last one is the body.
     let args = ["--dataset", "m.jsonl", "--turns", "9", "--history", "dataset"];
     let args = [&ALONE[..], &args, &["--num-requests", "2"]].concat();
     let (_, summary) = session.measure(&server.url(), &args);
