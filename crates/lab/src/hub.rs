@@ -147,14 +147,14 @@ impl Hub {
     fn missing(&self, id: &str) -> String {
         match &self.cache {
             Some(cache) => format!("`{id}` is not in the hub's cache ({})", cache.root().display()),
-            None => format!("`{id}` is not a file, and there is no Hugging Face cache"),
+            None => format!("`{id}` is not a file, and no Hugging Face cache exists"),
         }
     }
 
     /// Downloads a file into the cache, whole or not at all.
     fn fetch(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Result<PathBuf, Failed> {
         let cache = self.cache.as_ref().ok_or_else(|| {
-            Failed::usage("there is no folder for downloads").hint("set HF_HOME or HOME")
+            Failed::usage("no folder for downloads is known").hint("set HF_HOME or HOME")
         })?;
         let (Some(place), Some(path)) =
             (cache.place(kind, id, commit, file), download_path(kind, id, file))

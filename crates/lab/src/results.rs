@@ -28,7 +28,7 @@ use crate::sweep::{self, SavedSweep};
 pub fn open(path: &Path) -> Result<Artifact, Failed> {
     Artifact::open(path).map_err(|error| match error {
         FolderError::Missing(_) => Failed::usage(error.to_string())
-            .hint("name the folder that `goodput run`, `sweep` or `compare` printed"),
+            .hint("name the folder that `goodput run`, `sweep`, or `compare` printed"),
         error => unreadable(error),
     })
 }

@@ -174,7 +174,7 @@ impl ServerWatch {
     /// Watches the GPUs of an idle server.
     fn watch_idle(&mut self, length: Duration, observer: &dyn Observer, interrupt: &Interrupt) {
         if self.facts.gpu_source.is_empty() {
-            observer.note_once("warning: --gpu-idle is ignored: there is no GPU data");
+            observer.note_once("warning: --gpu-idle is ignored: no GPU data");
             return;
         }
         if length > ANNOUNCED {

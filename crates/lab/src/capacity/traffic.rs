@@ -49,7 +49,9 @@ impl TrafficLoad {
         let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
         (differs(input, measured.0) || differs(output, measured.1)).then(|| {
             format!(
-                "the trace's requests average {input:.0} input and {output:.0} output tokens, the measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
+                "the trace's requests average {input:.0} input and {output:.0} output tokens, the \
+                 measured ones {:.0} and {:.0}: how much of this mix a replica carries was not \
+                 measured",
                 measured.0, measured.1
             )
         })

@@ -108,7 +108,7 @@ pub fn loads(levels: &[Level]) -> String {
     levels.join(", ")
 }
 
-/// Why a floor says nothing about what is measured now.
+/// Why a noise floor does not apply to this comparison.
 fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {

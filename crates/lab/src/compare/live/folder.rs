@@ -44,8 +44,8 @@ pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, F
             let sides = request.targets.iter().map(side).collect();
             (CompareFacts { state, ..CompareFacts::default() }, sides, None)
         };
-        let beside = ComparisonContext { proof, floor, insists: request.anyway };
-        Ok(Comparison::paired(facts, request.design, sides, cells, beside))
+        let context = ComparisonContext { proof, floor, insists: request.anyway };
+        Ok(Comparison::paired(facts, request.design, sides, cells, context))
     };
     Some(read())
 }

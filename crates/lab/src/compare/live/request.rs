@@ -99,7 +99,7 @@ impl CompareRequest {
         self.targets.iter().enumerate().find_map(twin)
     }
 
-    /// What goodput and attainment are about, and who asked for it; empty without an SLO.
+    /// The SLO that goodput and attainment refer to, and where it comes from; empty without an SLO.
     pub fn slo(&self) -> String {
         let who = if self.slo_is_default { " (preset, the default of --search)" } else { "" };
         match promised(&self.plan.measure) {

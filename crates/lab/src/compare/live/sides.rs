@@ -161,8 +161,8 @@ fn part(
     match found.iter().try_for_each(forget) {
         Ok(()) => request.plan.workload.reset_cache = true,
         Err(failed) => lab.observer.note(format!(
-            "warning: `{one}` and `{other}` are the same server, and not all can be told to forget \
-             ({failed}): a run may find the prompts of the one before it in the prefix cache"
+            "warning: `{one}` and `{other}` are the same server, and its prefix cache cannot be \
+             cleared ({failed}): a run may find the prompts of the previous one in it"
         )),
     }
     Ok(())
