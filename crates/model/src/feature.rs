@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Feature {
     /// Checks of answers against a JSON schema.
     JsonSchema,
-    /// NVIDIA's driver, asked in this process.
+    /// NVIDIA's driver, queried in this process.
     Nvml,
     /// Parquet datasets and exports.
     Parquet,

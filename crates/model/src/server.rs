@@ -221,7 +221,7 @@ pub struct SystemFacts {
     /// Who told of GPUs: `nvml`, or the URL of an exporter. Empty where neither did.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_source: String,
-    /// Why there is no word of GPUs though there might be.
+    /// Why GPU data is missing although it might exist.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_absent: String,
     /// The driver's version.

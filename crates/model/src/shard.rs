@@ -24,7 +24,7 @@ impl Shard {
     /// Shards of a run at most: more clients than anyone has, and few enough to list.
     pub const MOST: u32 = 65_536;
 
-    /// Shard `index`, from 0, of so many; `None` where there is no such.
+    /// Shard `index`, from 0, of `of`; `None` if it does not exist.
     pub fn new(index: u32, of: u32) -> Option<Self> {
         (index < of && of <= Self::MOST).then_some(Self { index, of })
     }
