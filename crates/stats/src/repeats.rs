@@ -273,7 +273,7 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
     let mut found = Vec::new();
     let used = runs.iter().filter(|run| run.is_used).count() as u32;
     if used == 0 {
-        let message = "no run ended as planned with a good answer: there is nothing to compare";
+        let message = "no run ended as planned with a completed request: nothing to compare";
         found.push(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message));
     }
     let differing: Vec<_> = headlines.iter().filter(|(_, figure)| figure.differs).collect();
@@ -286,23 +286,23 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
             n => format!(" (and {n} other figures)"),
         };
         let message = format!(
-            "runs differ by more than each of them admits: {name}{others} spreads {ratio:.1} times \
-             as much between runs as their own intervals explain; something changed between them"
+            "runs differ by more than their own intervals explain: {name}{others} spreads \
+             {ratio:.1} times as much between runs; something changed between them"
         );
-        let advice = "believe the interval over runs, not that of one run; look for a server that \
-                      restarted, warmed up or was used by others";
+        let advice = "trust the interval over runs, not that of one run; check whether the server \
+                      restarted, warmed up, or served other clients";
         found.push(Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, message).advise(advice));
     }
     if used < asked {
         let message = format!(
-            "{used} of {asked} runs are in these figures: the others did not end as planned, or had no good \
-                     answer"
+            "{used} of {asked} runs are in these figures: the others did not end as planned, or \
+             completed no request"
         );
         found.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
     if used > 0 && used < ENOUGH {
         let message = format!(
-            "{used} {}: an interval over so few is wide, and cannot tell an outlier",
+            "{used} {}: an interval over so few runs is wide, and cannot reveal an outlier",
             if used == 1 { "run" } else { "runs" }
         );
         let advice = "--repeat 5 or more";

@@ -101,7 +101,7 @@ fn shortfall(figure: &LiveFigure) -> String {
         _ if figure.n == 0 => format!("{title} has no value"),
         _ if figure.value.is_none() => format!("{title} lies beyond the time limit"),
         _ => format!(
-            "{title} has no interval: {} requests say as much as {:.0} independent ones",
+            "{title} has no interval: {} requests are worth {:.0} independent ones",
             figure.n,
             figure.n_eff.floor()
         ),

@@ -333,7 +333,7 @@ fn not_finite(run: &Reported) -> Option<CheckFinding> {
     (run.not_finite > 0).then(|| {
         CheckFinding::doubtful(
             format!("{} values are NaN or infinite: something was divided by zero", run.not_finite),
-            "find out which requests made them",
+            "find out which requests they come from",
         )
     })
 }

@@ -25,7 +25,7 @@ pub(super) const CHECKS: [Check; 8] = [
     Check::new(Arithmetic, "recomputed_totals", "totals recomputed", totals),
     Check::new(Arithmetic, "request_latencies", "latencies per request", latencies),
     Check::new(Arithmetic, "identical_latencies", "latencies differ", identical),
-    Check::new(Arithmetic, "copied_requests", "requests told apart", copied),
+    Check::new(Arithmetic, "copied_requests", "requests are distinct", copied),
     Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", arrival_gaps),
     Check::new(MeasurementTraps, "coalesced_chunks", "tokens for each event", coalesced),
     Check::new(MeasurementTraps, "one_token_answers", "answers of one token", one_token),
@@ -271,9 +271,9 @@ fn copied(run: &Reported) -> Option<CheckFinding> {
     Some(if found > FEW_PAIRS + MANY * chance {
         CheckFinding::wrong(
             format!(
-                "{copies} of {} requests repeat the TTFT, the gaps, the E2E and the lengths of another \
-                 to the last digit: they were copied, and every figure rests on fewer requests than \
-                 stated",
+                "{copies} of {} requests repeat the TTFT, the gaps, the E2E, and the lengths of \
+                 another to the last digit: they were copied, and every figure rests on fewer \
+                 requests than stated",
                 good.len()
             ),
             "do not use this file; measure as many requests as it claims",
@@ -335,8 +335,8 @@ fn coalesced(run: &Reported) -> Option<CheckFinding> {
         return tokens_per_gap(run).map(|ratio| {
             CheckFinding::doubtful(
                 format!(
-                    "ITL is the time of {} tokens by E2E, TTFT and TPOT: an event carries so many, or \
-                     ITL is not of this run",
+                    "by E2E, TTFT, and TPOT, ITL is the time of {} tokens: an event carries that \
+                     many, or ITL comes from another run",
                     number(ratio)
                 ),
                 "find out what an event carries; compare TPOT instead of ITL",
@@ -373,7 +373,10 @@ fn one_token(run: &Reported) -> Option<CheckFinding> {
         CheckFinding::ok("none")
     } else {
         CheckFinding::note(
-            format!("{n} of {}: they have no TPOT, and pass any bound on it as zero", good.len()),
+            format!(
+                "{n} of {}: they have no TPOT, and count as zero against any limit on it",
+                good.len()
+            ),
             "leave them out of TPOT and of attainment by TPOT",
         )
     })
