@@ -88,7 +88,7 @@ impl CalibrationLevel {
 
     fn find_limit(&mut self, failed: u64, server_late_ms: f64) {
         let late = |what: &str, ms: Option<f64>| match ms {
-            None => Some(format!("no {what} to be had")),
+            None => Some(format!("no {what} was measured")),
             Some(ms) => (ms > ERROR_LIMIT_MS).then(|| format!("{what} {ms:.2} ms at p99")),
         };
         let of_client = (failed > 0)
@@ -126,7 +126,7 @@ pub fn next_level(kind: ClimbKind, done: &[CalibrationLevel]) -> Option<f64> {
 }
 
 /// The most that was carried: events per second over streams, requests per second over requests.
-/// Where the climb ended for another reason than the client there is no ceiling.
+/// None if the climb ended for a reason other than the client.
 pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
     let most = |kind: ClimbKind, rate: fn(&CalibrationLevel) -> f64| {
         let of_kind = || done.iter().filter(|level| level.kind == kind);

@@ -201,14 +201,16 @@ impl Question {
             return Err(Refused::new("the target rate must be a number above zero"));
         }
         if !(0.0..=5.0).contains(&self.headroom) {
-            return Err(Refused::new("headroom must lie between 0 % and 500 %"));
+            return Err(Refused::new("headroom must be between 0 % and 500 %"));
         }
         if self.gpus_per_replica == Some(0) || self.replicas == Some(0) {
-            return Err(Refused::new("there is at least one replica, and at least one GPU in it"));
+            return Err(Refused::new(
+                "the numbers of replicas and of GPUs per replica must be at least 1",
+            ));
         }
         match (self.price_per_gpu_hour, self.gpus_per_replica) {
             (Some(price), _) if !(price.is_finite() && price >= 0.0) => {
-                Err(Refused::new("a price is a number from zero up"))
+                Err(Refused::new("a price is a number of at least zero"))
             }
             (Some(_), None) => {
                 Err(Refused::new("a price per GPU needs the number of GPUs per replica")
@@ -242,29 +244,30 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Extrapolated,
             format!(
-                "the figures are of one replica; {} of them are taken to carry {} times as much, \
-                 behind a balancer that loses nothing",
+                "the figures are those of one replica; {} replicas are assumed to carry {} times \
+                 as much, behind a load balancer that adds no loss",
                 fleets.most(),
                 fleets.most()
             ),
         );
     }
     if basis.most_rps().is_none() {
-        let text = "nothing bounds what a replica carries: the replicas needed may be fewer";
+        let text = "no upper limit of a replica is known: fewer replicas may be enough";
         add(PlanNoteKind::Missing, text.to_owned());
     }
     match basis.over_claim_risk {
         Some(risk) if risk >= RISKY => add(
             PlanNoteKind::Doubt,
             format!(
-                "the limit of a replica lies more than 3 % below the confirmed rate with a chance of \
-                 about {:.0} %: the worst case counts",
+                "the limit of a replica is more than 3 % below the confirmed rate with a \
+                 probability of about {:.0} %: plan for the worst case",
                 100.0 * risk
             ),
         ),
         None if basis.origin == Origin::Sweep => add(
             PlanNoteKind::Missing,
-            "how likely a replica carries less than the confirmed rate is not known".to_owned(),
+            "the probability that a replica carries less than the confirmed rate is unknown"
+                .to_owned(),
         ),
         _ => {}
     }
@@ -272,8 +275,8 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Doubt,
             format!(
-                "not every run at the confirmed rate has {}: it is that of the others, which may be \
-                 the better ones",
+                "not every run at the confirmed rate has {}: the value is that of the runs that \
+                 have it, which may be the better ones",
                 here.partial.join(", ")
             ),
         );
@@ -282,15 +285,15 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Extrapolated,
             "no point was measured at the confirmed rate; tokens per request are those of the \
-             nearest"
+             nearest point"
                 .to_owned(),
         );
     }
     if here.footing == Footing::Nothing {
-        let text = "no measured points: latency, tokens and their prices are not known";
+        let text = "no measured points: latency, tokens, and their prices are unknown";
         add(PlanNoteKind::Missing, text.to_owned());
     } else {
-        let text = "the traffic to come has the measured prompts, answers and arrivals (Poisson)";
+        let text = "future traffic has the measured prompts, answers, and arrivals (Poisson)";
         add(PlanNoteKind::Assumed, text.to_owned());
     }
     notes
@@ -300,8 +303,8 @@ fn energy_note(question: &Question, energy: Option<&EnergyPlan>) -> Option<PlanN
     match energy {
         Some(_) => Some(PlanNote::new(
             PlanNoteKind::Assumed,
-            "the GPUs that were watched are those of one replica; energy is theirs alone, without \
-             processors, fans and losses of their nodes",
+            "the measured GPUs are those of one replica; energy covers the GPUs only, without the \
+             processors, fans, and losses of their nodes",
         )),
         None if question.price_per_gpu_hour.is_some() => {
             Some(PlanNote::new(PlanNoteKind::Missing, "energy was not measured"))

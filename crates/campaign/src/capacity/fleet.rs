@@ -68,7 +68,7 @@ impl Fleets {
                 "{target} requests/s would take more than a million replicas of {} requests/s",
                 basis.confirmed_rps
             );
-            return Err(Refused::new(what).hint("both are requests per second: check the units"));
+            return Err(Refused::new(what).hint("both are in requests per second: check the units"));
         }
         let fleet = |replicas: u64, range| Fleet::of(basis, question, replicas, range);
         let range = |load: f64, more: u64| {

@@ -67,7 +67,8 @@ fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
         all.sort_by_key(|found| Reverse(found.matter));
         let found = all.get(often - 1)?;
         let times = all.iter().filter(|other| other.matter >= found.matter).count();
-        let message = format!("in {times} of {count} pairs of runs, in one: {}", found.message);
+        let message =
+            format!("in {times} of {count} pairs of runs, for example: {}", found.message);
         Some(Difference { message, ..found.clone() })
     };
     seen.into_values().filter_map(of).collect()

@@ -135,7 +135,7 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
         let what = if ok == 0 { "no request completed" } else { "requests failed" };
         (CaveatCode::Errors, format!("{what}{class}"))
     };
-    let message = format!("no point of this sweep says anything about the server: {why}");
+    let message = format!("no point of this sweep shows anything about the server: {why}");
     Some(Caveat::new(code, Severity::Void, message).advise(
         "run `goodput report` on a point for \
                                                             details",
@@ -159,7 +159,7 @@ fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
         let first = point.figures.doubts.first()?;
         let code = CaveatCode::ALL.iter().find(|code| code.name() == first)?;
         let all = point.figures.doubts.join(", ");
-        let message = format!("the answer rests on {folder}, which is suspect: {all}");
+        let message = format!("the goodput rests on {folder}, which is suspect: {all}");
         Some(Caveat::new(*code, severity, message).advise("run `goodput report` on it for details"))
     };
     points.iter().filter(rests_on).filter_map(of).collect()

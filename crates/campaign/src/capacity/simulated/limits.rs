@@ -31,14 +31,14 @@ impl StretchLimits {
         });
         if let Some(term) = silent {
             return Err(format!(
-                "the simulation keeps no single token intervals, so it cannot judge `{term}`"
+                "the simulation does not keep single token intervals, so it cannot judge `{term}`"
             ));
         }
         let speaks = |term: &SloTerm| {
             matches!(term.metric, SloMetric::Request(_)) && term.limit.base.is_finite()
         };
         if !slo.terms.iter().any(speaks) {
-            return Err("the SLO promises nothing about latency".to_owned());
+            return Err("the SLO has no term about latency".to_owned());
         }
         Ok(Self { target: attainment.unwrap_or(TARGET) })
     }
