@@ -28,7 +28,7 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     field(page, &plain(&view.name), &plain(&view.description))?;
     let hash = view.hash.get(..16).unwrap_or(&view.hash);
     field(page, "Hash", &plain(hash))?;
-    field(page, "Tokens", &format!("of our words counted by {}", plain(&view.counted_by)))?;
+    field(page, "Tokens", &format!("counted by {}", plain(&view.counted_by)))?;
     let sessions = match view.sessions {
         n if n == view.requests => String::new(),
         n => format!(" in {} sessions", count(n)),

@@ -198,7 +198,7 @@ fn a_server_that_does_not_stream_keeps_no_promise_about_tokens() {
     // Fifty tokens were planned, and the server counts three.
     assert!(has("input_length"), "{}", summary["caveats"]);
     let page = session.run(&["report", "out", "-v"]).stdout;
-    for words in ["chat, streaming asked for, answers came whole", "UNDECIDED: answers came whole"]
+    for words in ["chat, streaming requested, answers came whole", "UNDECIDED: answers came whole"]
     {
         assert!(page.contains(words), "{words}\n{page}");
     }

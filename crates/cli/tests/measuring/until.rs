@@ -36,7 +36,7 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
     );
     assert_eq!(session.run(&["report", "out", "--json"]).stdout, outcome.stdout);
     let page = session.run(&["report", "out", "-v"]).stdout;
-    assert!(page.contains("ended by --until: enough was known"), "{page}");
+    assert!(page.contains("ended by --until: the figures were known well enough"), "{page}");
 }
 
 #[test]

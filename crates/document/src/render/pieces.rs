@@ -228,7 +228,7 @@ pub fn cards(html: &mut Html, cards: &[Card]) {
 /// Why not, and what to know; the worst first.
 pub fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
-        html.leaf("p", &[], "Nothing was found that would change how to read this.");
+        html.leaf("p", &[], "Nothing found that affects how to read this.");
         return;
     }
     html.element("ul", &[("class", "caveats")], |html| {

@@ -34,7 +34,7 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
         SloState::Met => "met",
         SloState::Missed => "missed",
         SloState::Undecided if summary.requests.is_partly_whole() => {
-            "undecided (answers came whole: when their tokens were made is not known)"
+            "undecided (answers came whole, so the times of their tokens are unknown)"
         }
         SloState::Undecided if is_alike(slo) => {
             "undecided (neighbors are alike: a run this short cannot show it)"

@@ -317,8 +317,8 @@ fn meanings(metrics: &[&Metric]) -> Vec<Fact> {
         (
             "completed",
             percentiles().any(|found| found.completed.is_some()),
-            "of completed requests alone; the figure above it also counts failures that took longer, \
-             as at least that long",
+            "of completed requests only; the figure above it also counts failures that took \
+             longer, as at least that long",
         ),
     ];
     let all = all.into_iter().filter(|(_, is_there, _)| *is_there);

@@ -274,7 +274,7 @@ fn audited() -> Audit {
         source: Source::Checklist,
     };
     Audit {
-        subject: "VALID: nothing found that speaks against these figures".to_owned(),
+        subject: "VALID: no reason found to doubt these figures".to_owned(),
         tool: "vllm bench serve".to_owned(),
         run: "model `m`".to_owned(),
         verdict: Verdict::Void,

@@ -64,7 +64,7 @@ fn errors_name_the_piece_what_is_known_and_an_example() {
     assert!(unknown.ends_with("`p99 ttft < +5%, goodput > -3%`"), "{unknown}");
     for (text, part) in [
         ("", "is empty"),
-        ("p99 ttft < 5%,", "gate 2, ``: there is is empty"),
+        ("p99 ttft < 5%,", "gate 2, ``: the condition is empty"),
         ("p99 ttft", "`<` or `>` is missing"),
         ("ttft < 5%", "expected a percentile of it, as in `p99 ttft`"),
         ("p99 goodput < 5%", "expected it without `p99`"),
