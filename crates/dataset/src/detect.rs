@@ -45,7 +45,10 @@ fn unknown(first: &str) -> EntryError {
     let hint = format!("name its format: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
         // It may be a log: what people wrote is not quoted.
-        return EntryError::with_hint("cannot tell its form: it begins with no JSON object", hint);
+        return EntryError::with_hint(
+            "cannot tell its form: it does not begin with a JSON object",
+            hint,
+        );
     }
     match serde_json::from_str::<JsonObject<'_>>(first) {
         Err(error) => EntryError::with_hint(

@@ -63,7 +63,7 @@ pub enum VaryError {
         suggestion: Option<String>,
     },
     /// The value does not fit.
-    #[error("`{path}` cannot be `{value}`: {because}{}", now.as_ref().map_or(String::new(), |now| format!("; it is {now} now")))]
+    #[error("`{path}` cannot be `{value}`: {because}{}", now.as_ref().map_or(String::new(), |now| format!("; it is currently {now}")))]
     WrongValue {
         /// Where it was to go.
         path: String,

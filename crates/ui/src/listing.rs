@@ -49,7 +49,7 @@ pub fn list(folder: &Path) -> Vec<Listed> {
 
 /// The list as a terminal shows it.
 pub fn list_text(folder: &Path, all: &[Listed]) -> String {
-    let title = format!("{} results in {}, the newest first", all.len(), folder.display());
+    let title = format!("{} results in {}, newest first", all.len(), folder.display());
     let table = Table::from_subjects(title.clone(), title, all)
         .left("load", 0, |one| one.load.as_str())
         .left("kind", 0, |one| one.kind)

@@ -191,7 +191,7 @@ impl Lexicon {
     pub fn from_costs(costs: &str) -> Result<Self, WorkloadError> {
         let units = Self::units().len();
         let wrong = |message: String| {
-            WorkloadError::new(message, "remove `calibration` from the plan to count anew")
+            WorkloadError::new(message, "remove `calibration` from the plan to count again")
         };
         let digits: Option<Vec<u32>> = costs.chars().map(|digit| digit.to_digit(10)).collect();
         let Some(digits) = digits.filter(|digits| digits.len() == units) else {

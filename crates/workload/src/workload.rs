@@ -64,8 +64,8 @@ impl Workload {
         let scale = setting.time_scale;
         if !(scale.is_finite() && scale > 0.0) {
             return Err(WorkloadError::new(
-                format!("a time scale of {scale} is none: expected a number above zero"),
-                "1 plays a trace as it was recorded, 0.5 twice as fast",
+                format!("the time scale is {scale}: expected a number above zero"),
+                "1 replays a trace as it was recorded, 0.5 twice as fast",
             ));
         }
         let shares: Vec<(&str, f64)> =
@@ -222,7 +222,7 @@ fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, Work
                 "class `{}`: {file} is not the file of the plan: its hash is {found}",
                 class.name
             ),
-            format!("the plan was made with {planned}; remove `sha256` from the plan to go on"),
+            format!("the plan was made with {planned}; remove `sha256` from the plan to continue"),
         )),
         _ => Ok(found),
     }
@@ -262,7 +262,8 @@ fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
     let least = author.before(prefix.system_tokens).saturating_add(shared);
     (f64::from(least) >= input.typical_most()).then(|| {
         format!(
-            "{}: prompts are longer than the {input} tokens asked for: what they share has {} already",
+            "{}: prompts are longer than the requested {input} tokens: their shared part alone has \
+             {}",
             class.name,
             grouped(least.into())
         )

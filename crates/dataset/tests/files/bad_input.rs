@@ -145,7 +145,7 @@ fn files_that_are_empty_packed_or_no_files() {
         failure("p.parquet", "PAR1 and nothing else")
             .starts_with("p.parquet: is a damaged Parquet file:")
     );
-    assert!(failure("x.json", "hello").contains("it begins with no JSON object"));
+    assert!(failure("x.json", "hello").contains("it does not begin with a JSON object"));
 }
 
 #[test]

@@ -233,8 +233,8 @@ fn unknown(name: &str) -> String {
     let list = format!("the kinds are: {}", forms.join(", "));
     let near = goodput_model::closest(name, FORMS.iter().map(|(known, _)| *known));
     near.map_or_else(
-        || format!("there is no such kind\n{list}"),
-        |known| format!("there is no such kind\nhint: did you mean `{known}`?\n{list}"),
+        || format!("no such kind\n{list}"),
+        |known| format!("no such kind\nhint: did you mean `{known}`?\n{list}"),
     )
 }
 

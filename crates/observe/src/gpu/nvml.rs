@@ -63,7 +63,7 @@ impl Nvml {
         let count = driver.device_count().map_err(|error| refusal(&error))?;
         if let Some(other) = only.iter().find(|index| **index >= count) {
             return Err(format!(
-                "the NVIDIA driver lists {count} GPUs, numbered from 0; there is no GPU {other}"
+                "the NVIDIA driver lists {count} GPUs, numbered from 0; GPU {other} does not exist"
             ));
         }
         // One that may not be looked at is left out.

@@ -47,7 +47,7 @@ impl Profile {
                 format!("TTFT {ttft}, ITL {itl}, {slots} at once")
             }
             EngineProfile::Batching(batching) => format!(
-                "continuous batching, {} sequences, {} tokens a step, {} KV blocks",
+                "continuous batching, {} sequences, {} tokens per step, {} KV blocks",
                 batching.scheduler.max_num_seqs,
                 batching.scheduler.max_num_batched_tokens,
                 batching.kv.blocks

@@ -248,7 +248,7 @@ fn a_signal_stops_mirroring_at_once_and_starts_it_again() {
     assert_eq!(shadow.metric("goodput_shadow_dropped_total{reason=\"switched_off\"}"), 3.0);
     assert_eq!(candidate.requests.load(Ordering::SeqCst), 2);
     shadow.signal("-USR1");
-    shadow.until("mirroring goes on");
+    shadow.until("mirroring continues");
     ask(2);
     shadow.until_metric("goodput_shadow_pairs_total", 3.0);
     for side in ["primary", "candidate"] {
@@ -291,7 +291,7 @@ fn a_candidate_that_fails_is_left_alone_and_tried_again() {
     // On a machine that froze one may be the next try; that fails, and the pause is longer.
     ask_until(&|| shadow.metric("goodput_shadow_dropped_total{reason=\"errors\"}") >= 1.0);
     is_well.store(true, Ordering::SeqCst);
-    ask_until(&|| shadow.said().contains("mirroring goes on"));
+    ask_until(&|| shadow.said().contains("mirroring continues"));
     let (outcome, result) = shadow.end();
     assert!(at(&result, "shadow.facts.ended").is_null(), "{}", result["shadow"]["facts"]);
     assert_all_counted(&result);

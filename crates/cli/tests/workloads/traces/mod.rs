@@ -162,7 +162,7 @@ fn requests_are_due_at_the_instants_of_the_trace() {
         assert_eq!(summary["replay"]["n"], instants.len());
         let outside = rows.len() - instants.len();
         let note = format!(
-            "t: {outside} of 4 entries left out: outside of the selected time range ({outside})"
+            "t: {outside} of 4 entries left out: outside the selected time range ({outside})"
         );
         assert_eq!(notes(&summary).contains(&&*note), outside > 0, "{:?}", notes(&summary));
     }

@@ -34,7 +34,7 @@ impl Template {
             let (name, behind) = variable(behind)?;
             template.text(before);
             if template.parts.last().is_some_and(|(_, text)| text.is_empty()) {
-                return Err(format!("nothing stands between `${name}` and the variable before it"));
+                return Err(format!("nothing separates `${name}` from the variable before it"));
             }
             template.parts.push((name.to_owned(), String::new()));
             rest = behind;
@@ -255,7 +255,7 @@ mod tests {
         for (wrong, why) in [
             ("", "no variable"),
             ("x y", "no variable"),
-            ("$a$b", "nothing stands between"),
+            ("$a$b", "nothing separates"),
             ("$ x", "without the name"),
             ("${a", "without `}`"),
             ("log_format main", "without a format"),

@@ -17,7 +17,7 @@ fn answered(address: SocketAddr, head: &[u8]) -> (String, String) {
 
 #[test]
 fn heads_are_answered_by_their_method_path_and_wishes() {
-    let strange = "403 Forbidden: ask by address, or by a name of this machine\n";
+    let strange = "403 Forbidden: use an address or a name of this machine\n";
     let cases: [(&[u8], &str, &str); 21] = [
         (b"GET /metrics HTTP/1.1\r\nHost: localhost:9400", "200", "page Text"),
         (b"GET /metrics HTTP/1.1\r\nHost: evil.example:9400", "403", strange),
