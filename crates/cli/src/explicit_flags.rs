@@ -40,7 +40,7 @@ pub(crate) fn is_typed(id: &str) -> bool {
 }
 
 /// Refuses every flag but these next to one that names a plan or a folder.
-pub(crate) fn refuse_beside(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
+pub(crate) fn refuse_with(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
     refuse_others(&flags(), flag, allowed)
 }
 

@@ -18,7 +18,7 @@ use crate::setup::Setup;
 use crate::{explicit_flags, plan, report, workload};
 
 /// The flags that can be combined with `--plan`.
-const BESIDE_PLAN: [&str; 19] = [
+const WITH_PLAN: [&str; 19] = [
     "target",
     "repeat",
     "model",
@@ -43,7 +43,7 @@ const BESIDE_PLAN: [&str; 19] = [
 /// Runs the verb: a plan by what was typed, this process's role in a fleet, and one run or several.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
-        explicit_flags::refuse_beside("plan", &BESIDE_PLAN)?;
+        explicit_flags::refuse_with("plan", &WITH_PLAN)?;
     }
     let plan = plan::resolve(args)?;
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);

@@ -23,7 +23,7 @@ use crate::{explicit_flags, plan, report};
 
 /// The flags that can be combined with `--resume`: those that are not saved, and the commands that
 /// the folder may run.
-const BESIDE_RESUME: [&str; 6] =
+const WITH_RESUME: [&str; 6] =
     ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
 
 /// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
@@ -152,7 +152,7 @@ fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Fail
 
 /// The folder of a sweep that was stopped, and what was asked of it.
 fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
-    explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
+    explicit_flags::refuse_with("resume", &WITH_RESUME)?;
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {

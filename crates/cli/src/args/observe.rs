@@ -56,7 +56,7 @@ pub(crate) struct ObserveArgs {
 /// What else happens during a run; not part of the plan.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "During the run")]
-pub(crate) struct BesideArgs {
+pub(crate) struct HookArgs {
     /// Serve the progress of the run as Prometheus metrics at this address, such as 127.0.0.1:9400
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,

@@ -171,7 +171,7 @@ fn tell_sides_apart(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Resu
 /// A profiler that writes its trace would slow down the other sides, which are measured at the same
 /// time.
 fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
-    if args.endpoint.beside.profile && at_once {
+    if args.endpoint.hooks.profile && at_once {
         return Err(Failed::usage("--profile cannot be combined with --at-once").hint(
             "remove one of them: when targets are measured in turn, one's profiler does not slow \
              another's run",

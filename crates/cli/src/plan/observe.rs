@@ -29,7 +29,7 @@ pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed
     if let Some(idle) = typed.gpu_idle {
         observe.gpu_idle = idle;
     }
-    let share = args.beside.traces.as_ref().map(|_| TRACE_SHARE);
+    let share = args.hooks.traces.as_ref().map(|_| TRACE_SHARE);
     observe.trace_share = typed.trace_share.or(observe.trace_share).or(share);
     for pair in &typed.meta {
         let (key, value) = pair

@@ -108,8 +108,8 @@ fn of_endpoint(
 
 /// What of it is written into the job.
 fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
-    let beside = &args.beside;
-    let traces = beside.traces.as_deref().filter(|traces| traces.contains("://"));
+    let hooks = &args.hooks;
+    let traces = hooks.traces.as_deref().filter(|traces| traces.contains("://"));
     let gpu = args.observe.gpu.iter().flat_map(GpuPlan::exporters).map(String::as_str);
     let pages = args.observe.metrics_urls.iter().map(String::as_str);
     JobText {
@@ -118,8 +118,8 @@ fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
         extra_body: args.extra_body.as_deref(),
         meta: &args.observe.meta,
         commands: [
-            ("--before-cmd", beside.before_cmd.as_deref()),
-            ("--after-cmd", beside.after_cmd.as_deref()),
+            ("--before-cmd", hooks.before_cmd.as_deref()),
+            ("--after-cmd", hooks.after_cmd.as_deref()),
         ],
     }
 }
