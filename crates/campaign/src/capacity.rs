@@ -157,14 +157,14 @@ impl Capacity {
 /// The plan for a constant load. Traffic and fan-out are added by who has them.
 pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     question.check()?;
-    let fleets = Fleets::of(&basis, &question)?;
+    let fleets = Fleets::new(&basis, &question)?;
     let confirmed = basis.confirmed_rps;
     let at = |rps: f64, about: &str| expected(&basis.levels, rps, about);
     let here = at(confirmed, "confirmed");
     let share = |fleet: &Fleet| question.target_rps / fleet.replicas as f64;
     let mut expectations = vec![here.clone()];
     let target = at(share(&fleets.with_headroom), "target");
-    let energy = EnergyPlan::of(&question, &fleets, &here, &target);
+    let energy = EnergyPlan::new(&question, &fleets, &here, &target);
     expectations.push(target);
     if fleets.with_headroom.replicas > 1 {
         let left = (fleets.with_headroom.replicas - 1) as f64;
@@ -174,7 +174,7 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     expectations
         .retain(|expected| expected.at_rps <= confirmed * (1.0 + 1e-9) && expected.has_latency());
     let throughput = throughput(&basis, &question, &here);
-    let cost = Cost::of(&basis, &question, &fleets, &here);
+    let cost = Cost::new(&basis, &question, &fleets, &here);
     let mut notes = notes(&basis, &here, &fleets);
     notes.extend(energy_note(&question, energy.as_ref()));
     Ok(Capacity {

@@ -35,7 +35,7 @@ pub(crate) enum Progress {
 
 impl Progress {
     /// As it was asked for, and as the terminal allows.
-    pub(crate) fn of(
+    pub(crate) fn new(
         how: ScreenName,
         quiet: bool,
         verb: &'static str,

@@ -38,7 +38,7 @@ impl Setup {
 
     /// The same, with progress shown as it was asked for.
     pub(crate) fn showing(self, args: &OutputArgs, verb: &'static str) -> Self {
-        let progress = Progress::of(args.screen, self.quiet, verb, &self.lab.interrupt);
+        let progress = Progress::new(args.screen, self.quiet, verb, &self.lab.interrupt);
         let _ = self.printer.progress.set(progress);
         self
     }

@@ -23,8 +23,7 @@ use crate::{explicit_flags, plan, report};
 
 /// The flags that can be combined with `--resume`: those that are not saved, and the commands that
 /// the folder may run.
-const WITH_RESUME: [&str; 6] =
-    ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
+const WITH_RESUME: [&str; 6] = ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
 
 /// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
 /// one configuration or several.

@@ -73,7 +73,7 @@ impl AiperfTally {
             return;
         }
         // The time that rates divide by excludes failures, however slow.
-        let times = RequestTimes::of(record, View::Aiperf, run);
+        let times = RequestTimes::from_record(record, View::Aiperf, run);
         self.first = Some(self.first.map_or(times.start, |first| first.min(times.start)));
         self.last = self.last.max(times.start + times.latency);
         self.ok += 1;

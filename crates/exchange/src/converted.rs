@@ -40,7 +40,7 @@ pub(crate) struct RequestTimes {
 
 impl RequestTimes {
     /// Opening a connection is inside the time of all of them.
-    pub(crate) fn of(record: &RequestRecord, view: View, run: &ConvertedRun<'_>) -> Self {
+    pub(crate) fn from_record(record: &RequestRecord, view: View, run: &ConvertedRun<'_>) -> Self {
         let stamps = &record.exchange.stamps;
         let start = stamps.dispatched;
         let is_chat = run.plan.target.api == Api::Chat;
@@ -106,7 +106,7 @@ pub(crate) struct RequestLimits {
 
 impl RequestLimits {
     /// Of an SLO; none where its terms about requests say more than these tools can.
-    pub(crate) fn of(slo: &Slo) -> Option<Self> {
+    pub(crate) fn from_slo(slo: &Slo) -> Option<Self> {
         let is_of_each = |term: &&SloTerm| term.is_of_each_request();
         let is_percentile = |term: &&SloTerm| {
             !term.metric.is_of_run() && matches!(term.statistic, SloStatistic::Percentile(_))
@@ -168,7 +168,7 @@ impl ConvertedRun<'_> {
 
     /// Limits that another tool could have been given.
     pub(crate) fn limits(&self) -> Option<RequestLimits> {
-        self.plan.measure.slo.as_ref().and_then(RequestLimits::of)
+        self.plan.measure.slo.as_ref().and_then(RequestLimits::from_slo)
     }
 
     /// What speaks against every figure of the run, whatever its shape.

@@ -46,12 +46,12 @@ struct RunStarts {
 
 impl RunTotals {
     /// `records` is called twice and must give the same records each time.
-    pub(crate) fn of<I: Iterator<Item = RequestRecord>>(
+    pub(crate) fn from_records<I: Iterator<Item = RequestRecord>>(
         run: &ConvertedRun<'_>,
         view: View,
         records: &impl Fn() -> I,
     ) -> Self {
-        let extremes = RunStarts::of(records().filter(counts));
+        let extremes = RunStarts::from_records(records().filter(counts));
         let limits = run.limits();
         let mut totals = Self { good: limits.map(|_| 0), ..Self::default() };
         totals.duration_s = (extremes.end - extremes.due.unwrap_or_default()).as_secs();
@@ -61,7 +61,7 @@ impl RunTotals {
                 totals.failed += 1;
                 continue;
             }
-            let times = RequestTimes::of(&record, view, run);
+            let times = RequestTimes::from_record(&record, view, run);
             totals.add(&record, times, limits);
             peaks.add(&record, times);
         }
@@ -107,7 +107,7 @@ impl RunTotals {
 }
 
 impl RunStarts {
-    fn of(records: impl Iterator<Item = RequestRecord>) -> Self {
+    fn from_records(records: impl Iterator<Item = RequestRecord>) -> Self {
         let mut found = Self::default();
         let least = |old: Option<Nanos>, new: Nanos| Some(old.map_or(new, |old| old.min(new)));
         for record in records {
@@ -199,7 +199,7 @@ pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
 ) -> Result<(), ExchangeError> {
     let all = || records().filter(counts);
-    let times = |record: &RequestRecord| RequestTimes::of(record, view, run);
+    let times = |record: &RequestRecord| RequestTimes::from_record(record, view, run);
     let output = |record: &RequestRecord| if record.is_ok() { output_tokens(record) } else { 0 };
     object.list("input_lens", all().map(|record| input_tokens(&record)))?;
     object.list("output_lens", all().map(|record| output(&record)))?;

@@ -22,7 +22,7 @@ pub fn sglang<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = RunTotals::of(run, View::Sglang, records);
+    let totals = RunTotals::from_records(run, View::Sglang, records);
     let mut object = Object::new(out)?;
     head(&mut object, run)?;
     object.fields(&results(run, &totals))?;

@@ -19,7 +19,7 @@ pub fn vllm<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = RunTotals::of(run, View::Vllm, records);
+    let totals = RunTotals::from_records(run, View::Vllm, records);
     let mut fields = head(run, &totals);
     results(&mut fields, run, &totals);
     let mut object = Object::new(out)?;

@@ -80,7 +80,7 @@ pub struct CampaignFolder {
 
 /// A point that was begun.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked<A> {
+pub struct BegunPoint<A> {
     /// Its number.
     pub number: u32,
     /// What was asked of it.
@@ -205,7 +205,7 @@ impl CampaignFolder {
 
     /// Every point that was begun, by number; of one that was begun again, the last time. A last line
     /// that was cut off is left out.
-    pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<Asked<A>>, FolderError> {
+    pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<BegunPoint<A>>, FolderError> {
         let path = self.path.join(ASKS);
         let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -221,7 +221,7 @@ impl CampaignFolder {
             })?;
             match line {
                 AskLine::Began { number, ask } => {
-                    asks.insert(number, Asked { number, ask, took_s: None });
+                    asks.insert(number, BegunPoint { number, ask, took_s: None });
                 }
                 AskLine::Ended { number, took_s } => {
                     if let Some(asked) = asks.get_mut(&number) {

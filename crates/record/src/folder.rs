@@ -215,7 +215,7 @@ impl RunFolder {
         let path = self.file(LOG);
         let unwritten = self.unwritten.bytes.clone();
         let log = match &self.open {
-            Some(open) => LogReader::of(open.requests.bytes(), unwritten),
+            Some(open) => LogReader::from_file(open.requests.bytes(), unwritten),
             None => LogReader::open(&path, unwritten),
         };
         log.map_err(|error| FolderError::Io { action: "read", path, error })
@@ -225,7 +225,7 @@ impl RunFolder {
     pub fn samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         let log = match &self.open {
-            Some(open) => LogReader::of(open.samples.bytes(), unwritten),
+            Some(open) => LogReader::from_file(open.samples.bytes(), unwritten),
             None => LogReader::open(&self.file(SAMPLES), unwritten),
         };
         log.into_iter().flatten()

@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn page(values: impl Iterator<Item = f64>) -> String {
-        column_text(&NumberColumn::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
+        column_text(&NumberColumn::from_values(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
     }
 
     #[test]

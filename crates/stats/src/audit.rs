@@ -193,7 +193,7 @@ pub(crate) fn checks() -> Vec<Check> {
 /// What a result of any tool is worth.
 pub fn audit_reported(run: &Reported) -> Audit {
     let items = checks().iter().filter_map(|check| check.item(run)).collect();
-    Audit::of(run, items)
+    Audit::new(run, items)
 }
 
 impl Check {
@@ -216,7 +216,7 @@ impl Check {
 }
 
 impl Audit {
-    fn of(run: &Reported, items: Vec<Item>) -> Self {
+    fn new(run: &Reported, items: Vec<Item>) -> Self {
         let tool = match &run.version {
             Some(version) => format!("{} {version}", run.tool.name()),
             None => run.tool.name().to_owned(),

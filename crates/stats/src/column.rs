@@ -57,11 +57,11 @@ impl NumberColumn {
 
     /// The statistics of these values, in the order in which they were measured. An infinite one was
     /// never reached.
-    pub fn of(values: &[f64], percentiles: &[f64], early_stopping: bool) -> Self {
+    pub fn from_values(values: &[f64], percentiles: &[f64], early_stopping: bool) -> Self {
         let mut sample = Sample::from_series(values);
         sample.sort();
         let shape = sample.some_sorted(values.len());
-        let mut metric = sample.metric("", Wanted { early_stopping, ..Wanted::of(percentiles) });
+        let mut metric = sample.metric("", Wanted { early_stopping, ..Wanted::new(percentiles) });
         let is_finite = values.iter().all(|value| value.is_finite());
         let ordered = if is_finite { values } else { &[] };
         metric.lag1 = lag1(ordered.iter().copied());
@@ -96,7 +96,7 @@ mod tests {
         // A start that is ten times as high, then forty values in turn.
         let values: Vec<f64> =
             (0..440).map(|i| f64::from(100 + i % 40) / if i < 40 { 1.0 } else { 10.0 }).collect();
-        let column = NumberColumn::of(&values, &[50.0, 99.9], false);
+        let column = NumberColumn::from_values(&values, &[50.0, 99.9], false);
         assert_eq!((column.metric.n, column.metric.percentiles["50"].value), (440, Some(12.1)));
         assert_eq!(column.metric.percentiles["99.9"].value, Some(139.0));
         let modes = column.two_modes.unwrap();
@@ -108,13 +108,13 @@ mod tests {
         // Every five values after the start have the same mean, so nothing is left to gain.
         let values: Vec<f64> =
             (0..440).map(|i| if i < 40 { 100.0 } else { f64::from(10 + i % 5) }).collect();
-        assert_eq!(NumberColumn::of(&values, &[], false).mser5.unwrap().cut, 40);
+        assert_eq!(NumberColumn::from_values(&values, &[], false).mser5.unwrap().cut, 40);
     }
 
     #[test]
     fn nothing_comes_of_nothing() {
         for values in [&[][..], &[5.0], &[f64::INFINITY, 1.0]] {
-            let column = NumberColumn::of(values, &[50.0, 99.0], true);
+            let column = NumberColumn::from_values(values, &[50.0, 99.0], true);
             assert_eq!((column.mser5, column.trend, column.two_modes), (None, None, None));
             assert_eq!(column.metric.n, values.len() as u64);
         }

@@ -57,7 +57,7 @@ impl Course {
         self.cut.as_ref().map_or(0.0, |cut| cut.cut_s)
     }
 
-    pub(crate) fn of(series: &SeriesTally, load: &Load, window: Window) -> Self {
+    pub(crate) fn new(series: &SeriesTally, load: &Load, window: Window) -> Self {
         let is_steady_load = matches!(
             load.mode,
             Mode::Open { rate: Rate::PerSecond(_), .. } | Mode::Closed { pause_first: false, .. }

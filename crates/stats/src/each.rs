@@ -5,7 +5,7 @@ use goodput_model::{
 };
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::slo::Judge;
 use crate::summary::Summary;
 use crate::workload::Judgements;
@@ -81,10 +81,10 @@ impl Each {
 
     /// The figures of a complete record.
     pub fn figures(&self, record: &RequestRecord) -> RequestFigures {
-        let latencies = Latencies::of(record, self.stream, &self.cuts);
-        let value = |seen: Seen| match seen {
-            Seen::Value(value) => Some(value),
-            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
+        let latencies = Latencies::new(record, self.stream, &self.cuts);
+        let value = |seen: LatencyValue| match seen {
+            LatencyValue::Value(value) => Some(value),
+            LatencyValue::Beyond | LatencyValue::FailedAfter(_) | LatencyValue::Nothing => None,
         };
         let get = |metric| value(latencies.get(metric));
         let failure = record.exchange.failure.as_ref();

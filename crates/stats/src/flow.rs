@@ -59,7 +59,7 @@ impl Flow {
     pub(crate) fn ends(&self, window: Window) -> [Option<(f64, f64)>; 2] {
         let seconds = window.seconds() / f64::from(BATCHES);
         let ends = |of: fn(&(f64, f64)) -> f64| {
-            let found = Ratio::of(self.batches.iter().map(|batch| (1, of(batch))))?;
+            let found = Ratio::from_batches(self.batches.iter().map(|batch| (1, of(batch))))?;
             let (low, high) = found.interval();
             (seconds > 0.0).then(|| (low.max(0.0) / seconds, high / seconds))
         };

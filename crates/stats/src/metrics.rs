@@ -7,7 +7,7 @@ use goodput_model::{MetricName, RequestRecord};
 use crate::cuts::Cuts;
 use crate::estimate::{Contention, Memory, Visit, lag1};
 use crate::modes::{self, TwoModes};
-use crate::request::{Latencies, Seen, gaps};
+use crate::request::{Latencies, LatencyValue, gaps};
 use crate::runs::{Micros, ValueRuns};
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Metric, Spread};
@@ -76,10 +76,10 @@ impl Metrics {
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
     /// time limit: they are known to be longer. What a stall of the client spoilt is left out.
     pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
-        let latencies = Latencies::of(record, stream, cuts);
+        let latencies = Latencies::new(record, stream, cuts);
         let slice = self.window.map(|window| window.slice(record.scheduled));
         let ttft = latencies.get(MetricName::Ttft);
-        if let (Seen::Value(ttft), Some(_)) = (ttft, slice) {
+        if let (LatencyValue::Value(ttft), Some(_)) = (ttft, slice) {
             let (scheduled, end) = (record.scheduled, record.end());
             self.visits.push(Visit { scheduled, end, ttft_ms: ttft });
         }

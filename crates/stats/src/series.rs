@@ -59,7 +59,7 @@ impl Medians {
         self.counts.iter().filter(|count| **count > 0).count()
     }
 
-    fn of(bins: Vec<Vec<f32>>) -> Self {
+    fn from_bins(bins: Vec<Vec<f32>>) -> Self {
         let counts = bins.iter().map(|bin| u32::try_from(bin.len()).unwrap_or(u32::MAX)).collect();
         Self::held(bins.into_iter().map(median).collect(), counts)
     }
@@ -288,8 +288,8 @@ impl SeriesTally {
                 paces[at].push(passage.tpot);
             }
         }
-        series.ttft = Medians::of(at_least(waits));
-        series.tpot = Medians::of(paces);
+        series.ttft = Medians::from_bins(at_least(waits));
+        series.tpot = Medians::from_bins(paces);
         series
     }
 
@@ -383,7 +383,7 @@ fn pace_ms(record: &RequestRecord) -> Option<f64> {
         let is_censored = failure.class.is_censored();
         return is_censored.then(|| (record.end() - first).as_ms() / after_first as f64);
     }
-    Pace::of(record)?.tpot_ms
+    Pace::from_record(record)?.tpot_ms
 }
 
 #[cfg(test)]

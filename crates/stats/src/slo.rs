@@ -18,7 +18,7 @@ use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric, S
 
 use crate::cuts::Cuts;
 use crate::estimate::Memory;
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::summary::{
     Metric, RunFacts, SloMisses, SloState, SloSummary, SloTermSummary, Throughput,
 };
@@ -95,7 +95,7 @@ impl SloTally {
         let slice = self.window.slice(record.scheduled);
         let judged = self.judge.look(record, cuts);
         let ttft = judged.latencies.get(MetricName::Ttft);
-        if let (RequestEnding::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
+        if let (RequestEnding::Whole, LatencyValue::Value(ttft)) = (judged.ending, ttft) {
             self.fit.add(judged.prompt_tokens, ttft);
         }
         self.terms.iter_mut().for_each(|term| term.add(&judged, slice));

@@ -102,7 +102,7 @@ pub fn cut(series: &Series) -> Cut {
 fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
-    let chance = Chance::of(series);
+    let chance = Chance::from_series(series);
     for (name, values) in named(series, judged) {
         let Some(found) = mser5(values) else { continue };
         let (before, after) = values.split_at(found.cut.min(values.len()));
@@ -199,7 +199,7 @@ struct Chance {
 }
 
 impl Chance {
-    fn of(series: &Series) -> Self {
+    fn from_series(series: &Series) -> Self {
         let ends: f64 = series.completions.iter().map(|count| f64::from(*count)).sum();
         let in_flight = mean(&series.in_flight);
         // Little's law.
@@ -264,7 +264,7 @@ fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
     if named.is_empty() {
         return Steadiness { state: SteadyAnswer::TooShort, cut, ..Steadiness::default() };
     }
-    let chance = Chance::of(series);
+    let chance = Chance::from_series(series);
     let never = cut.series.iter().find(|(_, one)| one.is_stuck()).map(|(name, _)| name.clone());
     // Where no cut helps, the whole is looked at.
     let from_s = if never.is_some() { 0.0 } else { cut.cut_s };
@@ -276,7 +276,7 @@ fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
         let beyond = if *name == "tpot" { BEYOND_NOISE } else { BEYOND };
         let place =
             SeriesStart { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
-        found.extend(SeriesCourse::of(rest, place, chance.floor(name)));
+        found.extend(SeriesCourse::from_values(rest, place, chance.floor(name)));
     }
     // Every series could double and still pass for chance.
     let is_blind = !found.iter().any(SeriesCourse::can_see);
@@ -327,7 +327,7 @@ struct SeriesStart<'a> {
 /// How a column of numbers goes, of which nothing is known but their order. Places are counted in
 /// values.
 pub(crate) fn column(values: &[f64]) -> Option<SeriesCourse> {
-    SeriesCourse::of(
+    SeriesCourse::from_values(
         values,
         SeriesStart { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None },
         None,
@@ -353,7 +353,7 @@ impl SeriesCourse {
         self.least <= VISIBLE
     }
 
-    fn of(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
+    fn from_values(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
         let (blocks, step) = thin(values, BLOCKS);
         let level = median(&blocks)?;
         let test = mann_kendall(&blocks)?;

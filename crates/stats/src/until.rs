@@ -3,7 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, EndedBy, Goal, Nanos, Plan, RequestRecord, Severity};
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::summary::{GoalSummary, RunFacts, RunState, UntilSummary};
 use crate::watch::{LiveFigure, estimate, live};
 
@@ -24,12 +24,12 @@ impl UntilTally {
 
     /// Takes a measured request.
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         for (goal, values) in self.goals.iter().zip(&mut self.values) {
             match latencies.get(goal.metric) {
-                Seen::Value(value) => values.push((record.scheduled, value)),
-                Seen::Beyond => values.push((record.scheduled, f64::INFINITY)),
-                Seen::FailedAfter(_) | Seen::Nothing => {}
+                LatencyValue::Value(value) => values.push((record.scheduled, value)),
+                LatencyValue::Beyond => values.push((record.scheduled, f64::INFINITY)),
+                LatencyValue::FailedAfter(_) | LatencyValue::Nothing => {}
             }
         }
     }

@@ -18,7 +18,7 @@ use growth::{Tick, Ticks};
 use probe::Probe;
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 
 /// A full look waits for this many more values than the last one had, in proportion.
 const MORE: f64 = 1.02;
@@ -129,9 +129,9 @@ impl Watch {
     /// A request has ended.
     pub fn add(&mut self, record: &RequestRecord) {
         let cuts = Cuts::default();
-        let latencies = Latencies::of(record, self.stream, &cuts);
+        let latencies = Latencies::new(record, self.stream, &cuts);
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
-        if let Seen::Value(wait) = latencies.get(first) {
+        if let LatencyValue::Value(wait) = latencies.get(first) {
             self.waits = (self.waits.0 + wait, self.waits.1 + 1);
         }
         if let Some(probe) = &mut self.probe {
@@ -149,9 +149,9 @@ impl Watch {
         let due_ms = u32::try_from(due.0 / 1_000_000).unwrap_or(u32::MAX);
         for series in &mut self.series {
             match latencies.get(series.goal.metric) {
-                Seen::Value(value) => series.points.push((due_ms, value as f32)),
-                Seen::Beyond => series.points.push((due_ms, f32::INFINITY)),
-                Seen::FailedAfter(_) | Seen::Nothing => {}
+                LatencyValue::Value(value) => series.points.push((due_ms, value as f32)),
+                LatencyValue::Beyond => series.points.push((due_ms, f32::INFINITY)),
+                LatencyValue::FailedAfter(_) | LatencyValue::Nothing => {}
             }
         }
     }

@@ -166,7 +166,11 @@ impl ResultsSite {
     }
 
     /// What is asked of one result, which only the index can name.
-    fn of(&self, id: &str, make: impl FnOnce(Entry, Option<PathBuf>) -> HttpReply) -> HttpReply {
+    fn with_entry(
+        &self,
+        id: &str,
+        make: impl FnOnce(Entry, Option<PathBuf>) -> HttpReply,
+    ) -> HttpReply {
         let found = {
             let runs = self.fresh_index();
             runs.index.get(id).map(|entry| {
@@ -301,12 +305,14 @@ impl Site for ResultsSite {
         match parts.as_slice() {
             [""] => self.list(request).into(),
             ["overlay"] => self.overlay(request).into(),
-            ["run", id] => self.of(id, |entry, folder| self.run(entry, folder.as_deref()).into()),
-            ["run", id, "report"] => self.of(id, |_, folder| self.report(folder).into()),
-            ["run", id, "notes"] => {
-                self.of(id, |entry, folder| self.note(request, entry, folder).into())
+            ["run", id] => {
+                self.with_entry(id, |entry, folder| self.run(entry, folder.as_deref()).into())
             }
-            ["run", id, "live"] => self.of(id, |entry, folder| self.live(entry, folder)),
+            ["run", id, "report"] => self.with_entry(id, |_, folder| self.report(folder).into()),
+            ["run", id, "notes"] => {
+                self.with_entry(id, |entry, folder| self.note(request, entry, folder).into())
+            }
+            ["run", id, "live"] => self.with_entry(id, |entry, folder| self.live(entry, folder)),
             ["page.css"] => style(STYLE),
             ["ui.css"] => style(VIEW_STYLE),
             ["page.js"] => script(SCRIPT),

@@ -157,7 +157,7 @@ impl Following {
             self.known += 1;
             self.failed += u64::from(!record.is_ok());
             self.at = self.at.max(record.end());
-            self.recent.push_back(Ended::of(&record));
+            self.recent.push_back(Ended::from_record(&record));
         }
         if let Some(samples) = &mut self.samples {
             let _ = samples.skip(NEAR_END, MOST_SKIPPED);
@@ -207,7 +207,7 @@ impl Following {
 }
 
 impl Ended {
-    fn of(record: &RequestRecord) -> Self {
+    fn from_record(record: &RequestRecord) -> Self {
         let stamps = &record.exchange.stamps;
         let tokens = record.exchange.output_tokens.map_or(0, |count| count.n);
         let first = stamps.first_token.filter(|_| record.is_ok());

@@ -208,7 +208,7 @@ impl Basis {
             return Err(Refused::new(what).hint(SWEEP));
         }
         refuse_void(summary.verdict, "run")?;
-        let figures = Figures::of(summary);
+        let figures = Figures::from_summary(summary);
         // The rate of an open loop is that of sessions, where there are such.
         let offered = figures.offered_rps.filter(|_| summary.sessions.is_none());
         let Some(rps) = offered.or(figures.requests_per_s) else {

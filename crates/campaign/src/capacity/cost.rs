@@ -44,7 +44,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    pub(super) fn of(
+    pub(super) fn new(
         basis: &Basis,
         question: &Question,
         fleets: &Fleets,

@@ -31,7 +31,7 @@ pub struct EnergyPlan {
 
 impl EnergyPlan {
     /// None without a power measurement at the confirmed rate.
-    pub(super) fn of(
+    pub(super) fn new(
         question: &Question,
         fleets: &Fleets,
         here: &Expected,
@@ -40,17 +40,17 @@ impl EnergyPlan {
         let replicas = fleets.with_headroom.replicas as f64;
         let target = at_target.gpu_power_w.map(|watts| {
             // Answers are as long as at the confirmed rate, as for every other figure of the plan.
-            EnergyUse::of(watts * replicas, here.output_tokens, question.target_rps)
+            EnergyUse::from_power(watts * replicas, here.output_tokens, question.target_rps)
         });
         Some(Self {
-            full_use: EnergyUse::of(here.gpu_power_w?, here.output_tokens, here.at_rps),
+            full_use: EnergyUse::from_power(here.gpu_power_w?, here.output_tokens, here.at_rps),
             at_target: target,
         })
     }
 }
 
 impl EnergyUse {
-    fn of(watts: f64, output_tokens: Option<f64>, rps: f64) -> Self {
+    fn from_power(watts: f64, output_tokens: Option<f64>, rps: f64) -> Self {
         let rate = output_tokens.map(|each| each * rps).filter(|rate| *rate > 0.0);
         let joules = rate.map(|rate| watts / rate);
         Self {

@@ -60,7 +60,7 @@ pub(super) fn needed(load: f64, each: f64) -> u64 {
 }
 
 impl Fleets {
-    pub(super) fn of(basis: &Basis, question: &Question) -> Result<Self, Refused> {
+    pub(super) fn new(basis: &Basis, question: &Question) -> Result<Self, Refused> {
         let target = question.target_rps;
         let padded = target * (1.0 + question.headroom);
         if padded / basis.confirmed_rps > MOST {
@@ -70,7 +70,7 @@ impl Fleets {
             );
             return Err(Refused::new(what).hint("both are in requests per second: check the units"));
         }
-        let fleet = |replicas: u64, range| Fleet::of(basis, question, replicas, range);
+        let fleet = |replicas: u64, range| Fleet::new(basis, question, replicas, range);
         let range = |load: f64, more: u64| {
             [basis.most_rps(), basis.least_rps()]
                 .map(|each| each.map(|each| needed(load, each) + more))
@@ -92,7 +92,7 @@ impl Fleets {
 }
 
 impl Fleet {
-    fn of(basis: &Basis, question: &Question, replicas: u64, range: [Option<u64>; 2]) -> Self {
+    fn new(basis: &Basis, question: &Question, replicas: u64, range: [Option<u64>; 2]) -> Self {
         let gpus = |replicas: u64| {
             question.gpus_per_replica.map(|gpus| replicas.saturating_mul(u64::from(gpus)))
         };

@@ -63,7 +63,7 @@ pub struct LevelRisk {
 
 impl LevelRisk {
     /// Adds up the stretches of a level.
-    pub fn of(rps: f64, stretch_s: f64, played: &[Played]) -> Self {
+    pub fn from_played(rps: f64, stretch_s: f64, played: &[Played]) -> Self {
         let missed = played.iter().filter(|each| each.missed).count() as u64;
         let good: f64 = played.iter().map(|each| each.good_share).sum();
         let good_share = good / played.len().max(1) as f64;
@@ -89,7 +89,7 @@ pub fn play_levels(
         if !played.iter().all(|each| each.missed) {
             played.extend(play(rps, SETTLED..STRETCHES));
         }
-        let level = LevelRisk::of(rps, fitted.stretch_s(rps), &played);
+        let level = LevelRisk::from_played(rps, fitted.stretch_s(rps), &played);
         levels.push(level);
         if level.missed == 0 {
             break;
@@ -139,7 +139,7 @@ impl Simulation {
     }
 
     /// These levels were.
-    pub fn of(fitted: &Fitted, sizes: impl Into<String>, levels: Vec<LevelRisk>) -> Self {
+    pub fn new(fitted: &Fitted, sizes: impl Into<String>, levels: Vec<LevelRisk>) -> Self {
         Self {
             refused: None,
             sizes: sizes.into(),
@@ -237,7 +237,7 @@ pub fn over_traffic(
     simulation: Simulation,
 ) -> TrafficPlan {
     let replicas = replicas.max(1);
-    let curve = MissCurve::of(&simulation.levels, basis);
+    let curve = MissCurve::from_levels(&simulation.levels, basis);
     let hours: Vec<Hour> = traffic
         .hours()
         .into_iter()
@@ -328,7 +328,7 @@ struct MissCurve {
 }
 
 impl MissCurve {
-    fn of(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
+    fn from_levels(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
         let mut points: Vec<(f64, f64, f64)> =
             levels.iter().map(|level| (level.rps, level.p(), level.good_share)).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));

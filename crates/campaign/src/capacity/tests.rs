@@ -221,7 +221,7 @@ fn a_step_waits_for_its_slowest_call() {
     // Of an exponential distribution with mean 100: its quantiles are on the line.
     let at = |share: f64| -100.0 * (1.0 - share).ln();
     let known: Vec<_> = [0.5, 0.9, 0.99].map(|share| (share, at(share))).into();
-    let step = FanOut::of(10, 20.0, &[("e2e", known)]);
+    let step = FanOut::new(10, 20.0, &[("e2e", known)]);
     let found = &step.metrics[0];
     assert!((found.p50.ms.unwrap() / at(p50) - 1.0).abs() < 1e-12 && found.p50.interpolated);
     // p99.9 of a single call is not known from its p99.

@@ -88,7 +88,7 @@ pub(crate) fn findings_of(
     done: &[ComparedRun],
     failed: Option<Counts>,
 ) -> Vec<Finding> {
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
     let others = blocks.names().into_iter().filter(|name| !family.iter().any(|own| own == name));

@@ -64,7 +64,7 @@ pub(super) fn of_blocks(
     facts: &CompareFacts,
     done: &[ComparedRun],
 ) -> Vec<Caveat> {
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     // First, so that the cause comes before its effects.
     let mut all = failing(design, done);
     let n = done.len();

@@ -46,7 +46,7 @@ pub fn ranking(
     findings: &[Finding],
     spoilt: &[Difference],
 ) -> Vec<Rank> {
-    ranked(design, levels(design), &Blocks::of(design, done), findings, spoilt)
+    ranked(design, levels(design), &Blocks::new(design, done), findings, spoilt)
 }
 
 /// Runs whose sides can be put in order.

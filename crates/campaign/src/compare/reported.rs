@@ -122,7 +122,7 @@ fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
     let lengths = differ(&runs, |run| per_request(run.output_tokens, run), SAME_LENGTH)
         || differ(&runs, |run| per_request(run.input_tokens, run), SAME_LENGTH);
     let load = !is_same_load(&runs);
-    let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::of(run.tool)).collect();
+    let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::from_tool(run.tool)).collect();
     let is_one_tool = kinds.windows(2).all(|pair| pair.first() == pair.last());
     let has_guidellm = kinds.contains(&ToolFamily::Guidellm);
     let has_vllm = kinds.contains(&ToolFamily::Vllm);
@@ -153,7 +153,7 @@ enum ToolFamily {
 }
 
 impl ToolFamily {
-    fn of(tool: SourceTool) -> Self {
+    fn from_tool(tool: SourceTool) -> Self {
         match tool {
             SourceTool::VllmPython | SourceTool::VllmRust => Self::Vllm,
             SourceTool::Sglang => Self::Sglang,

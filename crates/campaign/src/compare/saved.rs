@@ -200,7 +200,7 @@ impl Saved<'_> {
             Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
         });
         let counts = counts(&metric.name, &sides.map(|side| self.runs(level, side)));
-        DifferenceEstimate::of(metric, [&figures[0], &figures[1]], spread, counts)
+        DifferenceEstimate::new(metric, [&figures[0], &figures[1]], spread, counts)
     }
 
     /// Whether a floor is of what these sides did at a level: how much runs differ by chance depends

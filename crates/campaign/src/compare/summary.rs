@@ -209,7 +209,7 @@ impl Comparison {
         doubts::silence(&mut findings, spoilt);
         let ranking = ranking(&design, &runs, &findings, spoilt);
         let gates = judge_gates(&design.gates, &findings);
-        let blocks = Blocks::of(&design, &runs).count();
+        let blocks = Blocks::new(&design, &runs).count();
         let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
         caveats.extend(doubts::of_blocks(&design, &facts, &runs));
         let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());

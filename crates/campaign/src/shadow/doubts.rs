@@ -214,7 +214,7 @@ fn few(report: &ShadowReport, design: &Design) -> Option<Caveat> {
 
 /// Chosen requests that have no pair: those that a failing candidate was not sent, and the others.
 fn dropped(report: &ShadowReport) -> Vec<Caveat> {
-    let Unsent { failing, behind } = Unsent::of(&report.facts);
+    let Unsent { failing, behind } = Unsent::from_facts(&report.facts);
     let failing = failing.map(|(count, share)| {
         let message = format!(
             "{count} requests ({:.1} % of the chosen) were not sent because the candidate was \

@@ -141,7 +141,7 @@ pub struct Figures {
 
 impl Figures {
     /// The figures of a run.
-    pub fn of(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &Summary) -> Self {
         let (load, requests, tokens) = (&summary.load, &summary.requests, &summary.tokens);
         let slo = summary.slo.as_ref();
         let energy = summary.gpu.as_ref().and_then(|gpu| gpu.energy.as_ref());

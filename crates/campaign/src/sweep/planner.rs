@@ -65,7 +65,7 @@ struct Wish {
 
 /// What to measure next, given what has been measured: a function of its arguments alone.
 pub fn next(plan: &SweepPlan, points: &[Point]) -> SweepStep {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     match wish(&view) {
         Some(wish) => SweepStep::Measure(ask(&view, wish)),
         None => SweepStep::Done,

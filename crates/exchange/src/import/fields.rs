@@ -29,7 +29,7 @@ pub(super) struct ImportFields<'a> {
 
 impl<'a> ImportFields<'a> {
     /// The object that `raw` holds; `path` is where it stands.
-    pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
+    pub(super) fn parse(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {
             Ok(values) => Ok(Self { path: path.to_owned(), values, infinite: Rc::default() }),
             Err(_) => Err(wrong(path, "an object", raw)),
@@ -38,7 +38,7 @@ impl<'a> ImportFields<'a> {
 
     /// An object below this one.
     fn below(&self, raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
-        Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::of(raw, path)? })
+        Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::parse(raw, path)? })
     }
 
     /// How many of the figures that were asked for are infinite, here and below.

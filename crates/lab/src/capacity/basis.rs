@@ -81,7 +81,7 @@ impl CapacityBasis {
         let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
         let known = |name: &str| summary.metrics.get(name).map(known).unwrap_or_default();
         let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
-        Some(FanOut::of(calls, self.basis.confirmed_rps, &all))
+        Some(FanOut::new(calls, self.basis.confirmed_rps, &all))
     }
 
     /// The run nearest to the confirmed rate, if its folder is there.

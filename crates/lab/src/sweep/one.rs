@@ -195,7 +195,7 @@ impl<'a> Sweep<'a> {
         took: Nanos,
     ) -> Result<Outcome, Failed> {
         self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
-        let figures = Figures::of(summary);
+        let figures = Figures::from_summary(summary);
         let standing = judge(&figures, &self.request.sweep);
         self.points.push((saved::name(path), Point { ask, figures }));
         let summary = self.write();

@@ -336,7 +336,7 @@ fn calibrated() -> Calibration {
 
 fn column() -> String {
     let values: Vec<f64> = (0..2000).map(|i| f64::from((i * 7919) % 997) + 20.0).collect();
-    crate::column_text(&NumberColumn::of(&values, &[50.0, 95.0, 99.0], false))
+    crate::column_text(&NumberColumn::from_values(&values, &[50.0, 95.0, 99.0], false))
 }
 
 fn file(name: &str) -> PathBuf {

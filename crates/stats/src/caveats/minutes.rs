@@ -11,7 +11,7 @@ use goodput_model::{
 
 use super::Evidence;
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::sample::Sample;
 use crate::window::Window;
 use crate::workload::Minutes;
@@ -53,7 +53,8 @@ impl MinuteTally {
             plan.load.mode,
             Mode::Open { rate: Rate::PerSecond(_), .. } | Mode::Closed { .. }
         );
-        let minutes = Minutes::of(window).filter(|_| is_constant && !window.is_makespan())?;
+        let minutes =
+            Minutes::from_window(window).filter(|_| is_constant && !window.is_makespan())?;
         let blocks = minutes.count() as usize * BLOCKS;
         Some(Self {
             minutes,
@@ -83,11 +84,11 @@ impl MinuteTally {
         if record.phase != Phase::Measured || !self.window.contains(record.scheduled) {
             return;
         }
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         let block = self.block(record.scheduled);
         let put = |sample: Option<&mut Sample>, metric| match (sample, latencies.get(metric)) {
-            (Some(sample), Seen::Value(ms)) => sample.push(ms),
-            (Some(sample), Seen::Beyond) => sample.push_censored(),
+            (Some(sample), LatencyValue::Value(ms)) => sample.push(ms),
+            (Some(sample), LatencyValue::Beyond) => sample.push_censored(),
             _ => {}
         };
         put(self.ttft.get_mut(block), MetricName::Ttft);

@@ -224,7 +224,7 @@ fn is_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
     }
     let variances = [squares, n * share * (1.0 - share)];
     let is_alike = |(off, variance): (&[f64; SLICES as usize], f64)| {
-        Inflation::of(off, variance).exceeds(ALIKE, ERRORS_OF_LIKENESS)
+        Inflation::from_deviations(off, variance).exceeds(ALIKE, ERRORS_OF_LIKENESS)
     };
     !off.iter().zip(variances).any(is_alike)
 }

@@ -21,7 +21,7 @@ struct EnergySpan {
 }
 
 impl EnergySpan {
-    fn of(points: &Points) -> Option<Self> {
+    fn from_points(points: &Points) -> Option<Self> {
         let (first, last) = (points.first()?, points.last()?);
         Some(Self { start: first.0, end: last.0 })
     }
@@ -48,7 +48,7 @@ const MOST_GAPS: f64 = 5.0;
 
 impl EnergyCourse {
     /// By its counter, else by its power; none where neither is known for half of the window.
-    fn of(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
+    fn from_looks(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
         let counter = Self::Counter(counted(looks));
         if counter.covers(window) {
             return Some(counter);
@@ -77,7 +77,7 @@ impl EnergyCourse {
         let mut known = Known::default();
         match self {
             Self::Counter(points) => {
-                let part = EnergySpan::of(points).map(|all| all.within(span));
+                let part = EnergySpan::from_points(points).map(|all| all.within(span));
                 if let Some(part) = part.filter(|part| part.seconds() > 0.0) {
                     known.joules = at(points, part.end) - at(points, part.start);
                     known.seconds = part.seconds();
@@ -180,12 +180,12 @@ pub(super) fn over(gpus: &[GpuLooks<'_>], facts: &[GpuFacts], window: Window) ->
     let seconds = |at: Nanos| at.as_secs();
     let window = EnergySpan { start: seconds(window.start), end: seconds(window.end) };
     let courses: Vec<Option<EnergyCourse>> =
-        gpus.iter().map(|gpu| EnergyCourse::of(gpu, window)).collect();
+        gpus.iter().map(|gpu| EnergyCourse::from_looks(gpu, window)).collect();
     let each = courses.iter().map(|course| Some(course.as_ref()?.known(window).joules)).collect();
     let places = (0..gpus.len()).filter(|place| !is_metered_elsewhere(*place, gpus, facts));
     let known: Option<Vec<&EnergyCourse>> =
         places.map(|place| courses.get(place).and_then(Option::as_ref)).collect();
-    KnownEnergy { each, all: known.and_then(|known| All::of(&known, window)) }
+    KnownEnergy { each, all: known.and_then(|known| All::from_courses(&known, window)) }
 }
 
 /// Whether another part of its board has the meter, and this one never told anything: exporters
@@ -204,8 +204,8 @@ fn is_metered_elsewhere(place: usize, gpus: &[GpuLooks<'_>], facts: &[GpuFacts])
 
 impl All {
     /// Mean power of each over what is known of it; the time is that of the one least known.
-    fn of(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
-        let spans = courses.iter().filter_map(|course| EnergySpan::of(course.points()));
+    fn from_courses(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
+        let spans = courses.iter().filter_map(|course| EnergySpan::from_points(course.points()));
         let span = spans.fold(window, EnergySpan::within);
         let known = courses.iter().map(|course| course.known(span));
         let seconds = known.clone().map(|known| known.seconds).reduce(f64::min)?;

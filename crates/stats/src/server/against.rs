@@ -105,9 +105,9 @@ impl ClientSide {
         };
         let mut against = AgainstClient {
             output_tokens: grown(Signal::GenerationTokens)
-                .map(|server| Reconciled::of(client.output, server)),
+                .map(|server| Reconciled::new(client.output, server)),
             prompt_tokens: grown(Signal::PromptTokens)
-                .map(|server| Reconciled::of(client.prompt, server)),
+                .map(|server| Reconciled::new(client.prompt, server)),
             covers_run,
             unseen_tokens: (!self.unseen.is_unknown).then_some(self.unseen.tokens),
             ..AgainstClient::default()
@@ -127,11 +127,11 @@ impl ClientSide {
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
         let generated = counters(&between).get(Signal::GenerationTokens.name()).copied();
         against.output_tokens_per_s = generated
-            .map(|server| Reconciled::of(self.window_output / span.seconds(), server.per_s));
+            .map(|server| Reconciled::new(self.window_output / span.seconds(), server.per_s));
         let histograms = histograms(&between);
         let means = |client: &LevelMean, signal: Signal| {
             let server = histograms.get(signal.name())?;
-            Some(Reconciled::of(client.get()?, server.mean))
+            Some(Reconciled::new(client.get()?, server.mean))
         };
         against.ttft_mean_ms = means(&self.ttft, Signal::Ttft);
         against.e2e_mean_ms = means(&self.e2e, Signal::E2e);
@@ -192,7 +192,7 @@ impl Unseen {
 }
 
 impl Reconciled {
-    fn of(client: f64, server: f64) -> Self {
+    fn new(client: f64, server: f64) -> Self {
         let difference = client - server;
         let share = (server > 0.0).then(|| difference / server);
         Self { client, server, difference, share }

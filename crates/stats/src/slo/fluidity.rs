@@ -27,7 +27,7 @@ pub(crate) struct Pacing {
 
 impl Pacing {
     /// The chunks of a request's first answer.
-    pub(crate) fn of(record: &RequestRecord, first: Option<(f64, f64)>) -> Self {
+    pub(crate) fn from_record(record: &RequestRecord, first: Option<(f64, f64)>) -> Self {
         let mut pacing = Self { first, ..Self::default() };
         let chunks = &record.exchange.chunks;
         let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return pacing };

@@ -68,7 +68,7 @@ fn memory(n: u64, values: f64, median: f64, tail: f64) -> Memory {
     let of = |factor: f64| {
         let mut deviations = vec![0.0; 640];
         deviations[0] = factor.sqrt();
-        Inflation::of(&deviations, 1.0)
+        Inflation::from_deviations(&deviations, 1.0)
     };
     Memory::new(n, 1.0, [of(values), of(median), of(tail)])
 }

@@ -25,7 +25,7 @@ use goodput_model::{
 use super::growth::{Tick, Ticks};
 use crate::cuts::Cuts;
 use crate::estimate::cumulative;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::slo::Judge;
 use decide::{EndedRequest, ShareSeries, TestVerdict};
 use part::Part;
@@ -123,7 +123,7 @@ impl Probe {
             judge,
             shares,
             stream: plan.target.stream,
-            part: Part::of(&plan.load),
+            part: Part::from_load(&plan.load),
             ended: Vec::new(),
             failed: 0,
             took: (0.0, 0),
@@ -162,9 +162,9 @@ impl Probe {
             kept |= u64::from(is_kept) << place;
         }
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
-        let wait_ms = match Latencies::of(record, self.stream, &cuts).get(first) {
-            Seen::Value(wait) => Some(wait as f32),
-            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
+        let wait_ms = match Latencies::new(record, self.stream, &cuts).get(first) {
+            LatencyValue::Value(wait) => Some(wait as f32),
+            LatencyValue::Beyond | LatencyValue::FailedAfter(_) | LatencyValue::Nothing => None,
         };
         self.ended.push(EndedRequest { due: record.scheduled, kept, wait_ms });
     }

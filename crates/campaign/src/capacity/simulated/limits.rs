@@ -24,7 +24,10 @@ pub(in crate::capacity) struct JudgedStretch {
 
 impl StretchLimits {
     /// Says which term the model has nothing to say about.
-    pub(in crate::capacity) fn of(slo: &Slo, attainment: Option<f64>) -> Result<Self, String> {
+    pub(in crate::capacity) fn from_slo(
+        slo: &Slo,
+        attainment: Option<f64>,
+    ) -> Result<Self, String> {
         use MetricName::{Itl, MaxGap};
         let silent = slo.terms.iter().find(|term| {
             matches!(term.metric, SloMetric::Request(Itl | MaxGap) | SloMetric::Fluidity)

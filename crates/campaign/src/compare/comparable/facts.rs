@@ -15,7 +15,7 @@ pub(super) const WORDS: &str = ", words ";
 
 impl SideFacts {
     /// The facts of one run. `host` says what measured it.
-    pub fn of(plan: &Plan, summary: &Summary, host: String) -> Self {
+    pub fn from_run(plan: &Plan, summary: &Summary, host: String) -> Self {
         let (run, requests, tokens) = (&summary.run, &summary.requests, &summary.tokens);
         let target = &plan.target;
         let each = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);

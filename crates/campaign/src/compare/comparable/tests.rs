@@ -50,7 +50,7 @@ fn summary(plan: &Plan) -> Summary {
 fn facts_of_a_run() {
     let plan = plan();
     let mut summary = summary(&plan);
-    let facts = SideFacts::of(&plan, &summary, "linux, 2 cores".to_owned());
+    let facts = SideFacts::from_run(&plan, &summary, "linux, 2 cores".to_owned());
     assert_eq!(facts.host, "linux, 2 cores");
     assert_eq!(facts.api, "chat, streamed");
     assert_eq!(facts.transport, "HTTP/1.1, connections reuse");
@@ -72,7 +72,7 @@ fn facts_of_a_run() {
         ..RecountSummary::default()
     });
     summary.client.tcp.min_rtt_ms = Some(0.5);
-    let facts = SideFacts::of(&plan, &summary, String::new());
+    let facts = SideFacts::from_run(&plan, &summary, String::new());
     assert_eq!((facts.input_mean, facts.planned_input_mean), (Some(51.0), Some(50.0)));
     assert_eq!((facts.cached_share, facts.characters_mean), (Some(0.25), Some(40.0)));
     assert_eq!((facts.count_with.as_deref(), facts.min_rtt_ms), (Some("gpt2"), Some(0.5)));
@@ -81,7 +81,7 @@ fn facts_of_a_run() {
 #[test]
 fn a_shape_is_what_is_asked_for_whoever_counts() {
     let (one, summary) = (plan(), summary(&plan()));
-    let shape = |plan: &Plan| SideFacts::of(plan, &summary, String::new()).shape;
+    let shape = |plan: &Plan| SideFacts::from_run(plan, &summary, String::new()).shape;
     let mut other = one.clone();
     other.load.seed = 8;
     other.workload.name = "mine".to_owned();
@@ -93,7 +93,7 @@ fn a_shape_is_what_is_asked_for_whoever_counts() {
         costs: "1112".to_owned(),
     });
     assert_eq!(shape(&one), shape(&other));
-    let calibration = SideFacts::of(&other, &summary, String::new()).calibration;
+    let calibration = SideFacts::from_run(&other, &summary, String::new()).calibration;
     assert!(calibration.starts_with("usage, template 3+0, words "), "{calibration}");
     other.workload.output = goodput_model::OutputLength::Exact;
     assert_ne!(shape(&one), shape(&other));
@@ -104,7 +104,7 @@ fn loads_say_what_makes_them_one() {
     let load = |mode| {
         let mut plan = plan();
         plan.load.mode = mode;
-        SideFacts::of(&plan, &summary(&plan), String::new()).load
+        SideFacts::from_run(&plan, &summary(&plan), String::new()).load
     };
     let open = |rate, max_concurrency| Mode::Open {
         rate,
@@ -473,9 +473,9 @@ fn runs_of_a_side_are_taken_together() {
 #[test]
 fn the_batch_of_a_point_is_what_the_server_says() {
     let mut summary = summary(&plan());
-    assert_eq!(Figures::of(&summary).batch, None);
+    assert_eq!(Figures::from_summary(&summary).batch, None);
     let running = LevelSummary { mean: 6.5, ..LevelSummary::default() };
     let levels = BTreeMap::from([("running".to_owned(), running)]);
     summary.server = Some(ServerSummary { levels, ..ServerSummary::default() });
-    assert_eq!(Figures::of(&summary).batch, Some(6.5));
+    assert_eq!(Figures::from_summary(&summary).batch, Some(6.5));
 }

@@ -16,7 +16,7 @@ const OVER_CLAIM: f64 = 1.03;
 /// The answer, as far as it is known; none where none was asked for.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     let slo = plan.slo.as_ref().filter(|_| plan.search)?;
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     let confirmed = search::confirmed(&view).filter(|level| below_shadow(&view, *level));
     let rejected = rejected(&view, confirmed);
     let runs: Vec<&SeenPoint<'_>> = confirmed

@@ -23,7 +23,7 @@ type Part = (&'static str, f64, f64);
 
 /// How long it takes from here; none before the warm-up has told how fast the server is.
 pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     view.warm?;
     if next(plan, points) == SweepStep::Done {
         return Some(TimeEstimate { seconds: 0.0, points: 0, parts: Vec::new() });

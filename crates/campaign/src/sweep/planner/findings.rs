@@ -14,7 +14,7 @@ const COMPARABLE: u64 = 300;
 
 /// What to know about a sweep: servers that changed on the way, limits that are not the server's.
 pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     let mut found = conflicts(&view);
     found.extend(moved(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
     found.extend(refused(&view));

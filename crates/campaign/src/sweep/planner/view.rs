@@ -64,7 +64,7 @@ pub(super) struct CurveView<'a> {
 }
 
 impl<'a> CurveView<'a> {
-    pub(super) fn of(plan: &'a SweepPlan, points: &'a [Point]) -> Self {
+    pub(super) fn new(plan: &'a SweepPlan, points: &'a [Point]) -> Self {
         let warm = points
             .iter()
             .find(|point| point.ask.purpose == Purpose::WarmUp && point.figures.ok > 0)
@@ -73,7 +73,7 @@ impl<'a> CurveView<'a> {
         let mut view = Self {
             plan,
             points,
-            pace: EffortMeasures::of(plan.effort),
+            pace: EffortMeasures::from_effort(plan.effort),
             warm,
             seen: seen.collect(),
             conflicts: Vec::new(),

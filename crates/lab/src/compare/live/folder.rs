@@ -186,7 +186,7 @@ pub(super) fn of_run(ask: RunAsk, path: &Path, summary: &Summary) -> Result<Comp
         verdict: summary.verdict,
         doubt: doubt(&summary.caveats),
         figures: figures(summary),
-        facts: SideFacts::of(&plan, summary, machine(&manifest.host)),
+        facts: SideFacts::from_run(&plan, summary, machine(&manifest.host)),
     })
 }
 

@@ -64,7 +64,7 @@ impl SideRun {
 
     /// What must be the same on all sides.
     pub(super) fn facts(&self) -> SideFacts {
-        SideFacts::of(&self.plan, &self.summary, machine(&self.manifest.host))
+        SideFacts::from_run(&self.plan, &self.summary, machine(&self.manifest.host))
     }
 
     /// Its load, where that is one number.

@@ -75,7 +75,7 @@ fn by_batches(times: &[f64], values: &[f64], at: f64, batches: f64) -> Effective
         counts[batch].0 += 1;
         counts[batch].1 += u64::from(*value > at);
     }
-    Effective::of(counts.iter().copied()).unwrap()
+    Effective::from_batches(counts.iter().copied()).unwrap()
 }
 
 /// As many independent values, by the correlation of neighboors.

@@ -143,9 +143,9 @@ impl ShareSeries<'_> {
                 all.add(ms);
             }
         }
-        let Some(effective) = Effective::of(shares.into_iter()) else { return 0.0 };
+        let Some(effective) = Effective::from_batches(shares.into_iter()) else { return 0.0 };
         let by_share = effective.deflated() / ended.len() as f64;
-        let by_wait = match (Ratio::of(waits.into_iter()), all.variance_of_mean()) {
+        let by_wait = match (Ratio::from_batches(waits.into_iter()), all.variance_of_mean()) {
             (Some(mean), Some(independent)) if mean.variance > 0.0 => independent / mean.variance,
             _ => 1.0,
         };

@@ -35,7 +35,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn of(load: &Load) -> Self {
+    pub(super) fn from_load(load: &Load) -> Self {
         let rate = match load.mode {
             Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(rate),
             _ => None,
