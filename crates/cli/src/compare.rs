@@ -17,8 +17,8 @@ use crate::result::{folder_path, show};
 use crate::setup::Setup;
 use crate::{explicit_flags, output, report, verdict, workload};
 
-/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
-/// the result, and the command that the folder may run.
+/// The flags that can be combined with `--resume`: URLs, whose secrets are not kept, other formats
+/// of the result, and the command that the folder may run.
 const WITH_RESUME: [&str; 8] =
     ["targets", "list", "metrics_urls", "gpu", "junit", "markdown", "switch_cmd", "allow_commands"];
 

@@ -26,7 +26,7 @@ const LAST: Nanos = Nanos::from_millis(2000);
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Whose the terminal is.
+/// Who owns the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// Not requested yet.
@@ -41,19 +41,19 @@ pub(crate) enum Whose {
 
 static WHOSE: Mutex<Whose> = Mutex::new(Whose::Free);
 
-/// Held while something is written to the terminal, which may take long. Who only wants to know whose
-/// the terminal is does not wait for it.
+/// Held while something is written to the terminal, which may take long. Code that only asks who
+/// owns the terminal does not wait for it.
 static PEN: Mutex<()> = Mutex::new(());
 
-/// Tries to get hold of the pen before it is done without, each after a pause: whoever holds it may
-/// wait for a terminal that takes nothing.
+/// Attempts to lock the pen before going on without it, with a pause after each: the thread that
+/// holds it may be waiting for a terminal that accepts nothing.
 const TRIES: u32 = 100;
 const BETWEEN: Nanos = Nanos::from_millis(10);
 
-/// How long a terminal may take nothing at all before it is given up for now.
+/// How long a terminal may accept nothing before a write is abandoned.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// As much is written at once: more might wait for a reader although the terminal takes something.
+/// Bytes written at once: more might wait for a reader although the terminal accepts some.
 const AT_ONCE: usize = 256;
 
 /// Where screens are drawn: in memory, written to the terminal as a whole.

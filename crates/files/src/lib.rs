@@ -81,8 +81,8 @@ pub fn read_text_inside(path: &Path, most: u64) -> io::Result<String> {
     text(read_inside(path, most)?)
 }
 
-/// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is written to: whoever
-/// reads it would not find what stands in its place.
+/// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is
+/// written to directly: its reader would not see a file that replaces it.
 pub fn write_whole<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), E>,
@@ -101,7 +101,7 @@ pub fn write_whole<E: From<io::Error>>(
         Ok(fs::rename(&draft, &path)?)
     };
     written().inspect_err(|_| {
-        // The beginning of a file is of no use.
+        // A partial file must not stay.
         let _ = fs::remove_file(&draft);
     })
 }

@@ -426,7 +426,7 @@ fn notes_are_the_latest_that_fit() {
 
 /// Colors repeat what words say, and are nowhere where they are not wanted.
 #[test]
-fn without_colours_there_are_none() {
+fn no_color_is_used_when_it_is_off() {
     use ratatui::style::Color;
     let colored = |color: bool| {
         let view = ScreenView { color, ..swept() };

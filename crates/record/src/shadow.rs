@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_words_are_kept() {
+    fn no_text_is_kept() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("out");
         let (_, mut logs) = ShadowFolder::create(&path, &asked()).unwrap();

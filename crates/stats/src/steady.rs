@@ -360,7 +360,7 @@ impl SeriesCourse {
         let slope = theil_sen(&blocks)?;
         let drift = slope * (blocks.len() - 1) as f64;
         let line = |i: usize| slope * (i as f64 - (blocks.len() - 1) as f64 / 2.0);
-        let beside_line: Vec<f64> =
+        let around_line: Vec<f64> =
             blocks.iter().enumerate().map(|(i, value)| value - level - line(i)).collect();
         let least = PRACTICAL.max(chance.map_or(0.0, |chance| BEYOND * chance.drift(values.len())));
         let drift_share = ratio(drift, level);
@@ -370,7 +370,7 @@ impl SeriesCourse {
             let factor = factor.max(dependence(around)).max(1.0);
             place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
         };
-        let noise = beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();
+        let noise = beyond(test.factor, &around_line) * variance(&around_line).sqrt();
         let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
         let least = least.max(ratio(noise, level));
 
@@ -382,10 +382,10 @@ impl SeriesCourse {
                 Self { trend, test, shift: None, pettitt: None, drifts, shifts: false, least };
             return Some(none);
         };
-        let beside_step: Vec<f64> =
+        let around_step: Vec<f64> =
             before.iter().map(|value| value - low).chain(after.iter().map(|v| v - high)).collect();
-        let is_plain = (high - low).abs() >= PLAIN_STEP * variance(&beside_step).sqrt();
-        let factor = if is_plain { 1.0 } else { trend::hamed_rao(&beside_step).max(1.0) };
+        let is_plain = (high - low).abs() >= PLAIN_STEP * variance(&around_step).sqrt();
+        let factor = if is_plain { 1.0 } else { trend::hamed_rao(&around_step).max(1.0) };
         let p = trend::pettitt_p(place_of.k / factor.sqrt(), blocks.len() as f64);
         let share = ratio(high - low, low);
         let at_s = place.start_s + (place_of.at * step) as f64 * place.bin_s;
@@ -397,8 +397,8 @@ impl SeriesCourse {
         });
         let is_step = p < ALPHA
             && share.abs() >= PRACTICAL.max(half)
-            && (high - low).abs() >= beyond(factor, &beside_step) * variance(&beside_step).sqrt();
-        let shifts = is_step && variance(&beside_step) < variance(&beside_line);
+            && (high - low).abs() >= beyond(factor, &around_step) * variance(&around_step).sqrt();
+        let shifts = is_step && variance(&around_step) < variance(&around_line);
         let pettitt = Some(Pettitt { p, ..place_of });
         let drifts = drifts && !shifts;
         Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts, least })

@@ -115,7 +115,7 @@ fn a_request_may_come_in_pieces_and_a_connection_carry_two() {
 }
 
 #[test]
-fn garbage_harms_nobody_else() {
+fn garbage_harms_no_client_else() {
     let server = start();
     let mut good = connect(&server);
     good.write_all(request(r#"{"max_tokens":30}"#).as_bytes()).unwrap();

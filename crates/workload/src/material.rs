@@ -25,7 +25,7 @@ impl Setting {
     }
 }
 
-/// What a class needs beside its plan.
+/// What a class needs in addition to its plan.
 #[derive(Debug, Clone, Default)]
 pub enum Material {
     /// Nothing: text is generated, lengths are drawn.

@@ -24,7 +24,7 @@ struct WorkloadParts {
     mix: Mix,
     classes: Vec<RequestClass>,
     notes: Vec<String>,
-    /// What the hash holds beside the sessions.
+    /// What the hash holds in addition to the sessions.
     identity: Vec<String>,
 }
 

@@ -224,7 +224,7 @@ fn engines_that_take_turns() {
     }
     let said = std::fs::read_to_string(session.path("out/switch.log")).unwrap();
     assert!(said.contains(&format!("switched to b at {}", server.url())), "{said}");
-    // Its other name is no other server.
+    // Another name for it is not another server.
     let same = b.replace("127.0.0.1", "localhost");
     assert_ne!(same, b);
     let twice = session.run(&["compare", &a, &same, "--rate", "40", "--at-once", "--out", "twice"]);

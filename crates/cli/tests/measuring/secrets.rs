@@ -212,7 +212,7 @@ fn a_file_that_chooses_whose_key_goes_where_is_said() {
     let again = run(&[&url, "--plan", "a/plan.toml", "--out", "c"]);
     let line = format!("note: the key in $OTHER_SECRET goes to {host}: a file names that variable");
     assert!(again.stderr.contains(&line), "{}", again.stderr);
-    // The usual variable is no choice.
+    // Naming the usual variable is not a choice.
     run(&[&[url.as_str(), "--out", "d"], &load[..]].concat()).assert_finished("");
     let usual = run(&["--plan", "d/plan.toml", "--out", "e"]);
     usual.assert_finished("");

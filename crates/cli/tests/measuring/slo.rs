@@ -203,7 +203,7 @@ fn a_server_that_does_not_stream_keeps_no_promise_about_tokens() {
         assert!(page.contains(words), "{words}\n{page}");
     }
     for (args, expected) in [
-        // What nobody asked about single requests would be reported, were there anything to report.
+        // Per-request figures, which were not requested, would be reported if there were any.
         (&["--slo", "ttft < 2s"][..], 5),
         (&["--slo", "p50 tpot < 1s"], 5),
         (&["--until", "p50 ttft ±50%"], 5),

@@ -7,7 +7,7 @@ use goodput_model::{CaveatCode, ErrorClass, RequestRecord};
 use serde_json::{Value, json};
 
 /// Twenty requests for eight tokens each, on connections of their own: a connection that breaks
-/// takes nobody with it, and none is tried a second time.
+/// affects no other request, and none is retried.
 const TWENTY: [&str; 11] = [
     "--concurrency",
     "2",
@@ -139,10 +139,10 @@ fn answers_in_one_piece_have_the_same_faults() {
     }
 }
 
-/// Over HTTP/2 a stream breaks, not its connection: with two users on one connection nobody else
-/// fails, and no other connection is opened.
+/// Over HTTP/2 a stream breaks, not its connection: with two users on one connection no other
+/// request fails, and no other connection is opened.
 #[test]
-fn a_broken_stream_of_http2_leaves_its_neighbours_alone() {
+fn a_broken_http2_stream_leaves_other_streams_alone() {
     let args = [&TWENTY[..6], &["--no-probe", "--canary", "off", "--http2"]].concat();
     let args = [&args[..], &["--workers", "1"]].concat();
     let cases = [

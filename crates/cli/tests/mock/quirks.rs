@@ -135,7 +135,7 @@ fn a_huge_event_is_read_whole() {
         assert_eq!(text.replace(&"x".repeat(padding.max(1)), ""), *plain);
         assert!(!is_huge || text[first..].starts_with("xxx"), "{}", &text[..40]);
     }
-    // Eight megabytes of text are no answer of 12 tokens.
+    // Eight megabytes of text cannot be an answer of 12 tokens.
     let ran = MockRun::fast("huge-event:1/4", &[]);
     assert_eq!(at(&ran.summary, "requests.errors"), &json!({"answer_too_large": 2}));
 }
@@ -243,8 +243,8 @@ fn a_drip_takes_its_time() {
     });
 }
 
-/// The whole server stands still for 200 ms twice a second: every stream under way has a gap of
-/// that size, and they have it together.
+/// The whole server stalls for 200 ms twice a second: every stream in flight has a gap of that
+/// size, at the same time.
 #[test]
 fn a_pause_stops_all_streams_at_once() {
     timed(|| {
@@ -272,7 +272,7 @@ fn a_pause_stops_all_streams_at_once() {
                 assert!(pauses[0].iter().filter(is_near).count() >= 2, "{pauses:?}");
             }
         });
-        // Not the engine alone: nobody is answered. A second of asking meets a pause.
+        // Not only the engine: no request is answered. A second of requests meets a pause.
         let (begin, mut longest) = (now(), Nanos::ZERO);
         while now() - begin < Nanos::from_millis(1_000) {
             let asked = now();

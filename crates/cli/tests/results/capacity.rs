@@ -138,7 +138,7 @@ fn a_plan_is_a_page_too() {
     assert!(page.contains(said), "{page}");
     assert!(page.contains("<td class=\"bad\">WILL MISS</td>") && page.contains("id=\"hours\""));
     assert!(page.contains("&lt;img src=x") && !page.contains("<img"), "{page}");
-    // Nothing is left beside it.
+    // No other files are left.
     let left = std::fs::read_dir(session.path("")).unwrap();
     let left = left
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new"));

@@ -46,7 +46,7 @@ fn measure(session: &Session, (out, repeats): (&str, u32), target: &str, args: &
         let all = ["run", target, "--quiet", "--repeat", &count, "--out", out];
         let all = [&all[..], args].concat();
         let outcome = session.run(&all);
-        // An SLO that is missed (4) is no accident here.
+        // A missed SLO (4) is expected here.
         assert!(matches!(outcome.code, Some(0 | 4 | 5)), "{out}: {}", outcome.stderr);
         if (1..=repeats).all(|number| saved(session, out, number)["verdict"] != "void") {
             return;
@@ -269,7 +269,7 @@ fn what_cannot_be_compared_is_said_before_anything_is_measured() {
     refused(session, &["base", "slow", "--markdown", "base"], "folder");
     fs::create_dir_all(session.path("empty")).unwrap();
     refused(session, &["base", "empty"], "not a run folder");
-    // Nobody listens there, and nothing is left behind.
+    // Nothing listens there, and nothing is left behind.
     let gone = session.run(&["compare", "base", "http://127.0.0.1:9", "--quiet", "--out", "gone"]);
     assert_eq!(gone.code, Some(3), "{}", gone.stderr);
     assert!(!session.path("gone").exists());

@@ -16,7 +16,7 @@ use crate::support::Session;
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A recording under way, ended when the test ends.
+/// A running recording, which ends with the test.
 pub(crate) struct Recording {
     pub(crate) child: Child,
     port: String,

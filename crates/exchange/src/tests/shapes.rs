@@ -163,7 +163,7 @@ fn loads_keep_their_kind() {
 }
 
 #[test]
-fn what_nobody_measured_is_not_zero() {
+fn what_was_not_measured_is_not_zero() {
     let mut plan = plan();
     plan.target.stream = false;
     let file: Value =

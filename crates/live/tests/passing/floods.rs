@@ -117,7 +117,7 @@ fn health() -> String {
 }
 
 #[test]
-fn others_are_served_beside_floods_and_a_stop_ends_them() {
+fn others_are_served_during_floods_and_a_stop_ends_them() {
     let upstream = flooding_server();
     let (proxy, notes) = start(settings(&format!("http://{upstream}")));
     let clients = flooded(&proxy);

@@ -159,7 +159,7 @@ fn a_body_that_stops_is_a_408() {
 }
 
 #[test]
-fn a_stream_without_a_window_is_ended_and_its_neighbours_are_not() {
+fn a_stream_without_a_window_is_ended_and_other_streams_are_not() {
     const SETTINGS: u8 = 4;
     const RESET: u8 = 3;
     let (first, is_over) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));

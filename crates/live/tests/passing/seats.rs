@@ -131,7 +131,7 @@ fn health_is_answered_while_every_seat_is_taken_and_others_wait() {
 }
 
 #[test]
-fn whoever_cannot_even_wait_is_told_so() {
+fn a_connection_that_cannot_even_wait_is_told_so() {
     let (upstream, go) = held_server();
     let one = |settings: &mut Settings| settings.limits.connections = 1;
     let (proxy, _notes) = proxy(&format!("http://{upstream}"), one);

@@ -136,7 +136,7 @@ fn several_servers_behind_one_address_have_no_totals() {
 }
 
 #[test]
-fn the_fullest_engine_is_kept_beside_the_mean() {
+fn the_fullest_engine_is_kept_next_to_the_mean() {
     let mut follower = EndpointFollower::new(None);
     let page = |shares: &[f64]| {
         shares.iter().zip(0..).fold(String::new(), |mut page, (share, engine)| {

@@ -79,7 +79,7 @@ fn facts_of_a_run() {
 }
 
 #[test]
-fn a_shape_is_what_is_asked_for_whoever_counts() {
+fn a_shape_does_not_depend_on_who_counts() {
     let (one, summary) = (plan(), summary(&plan()));
     let shape = |plan: &Plan| SideFacts::from_run(plan, &summary, String::new()).shape;
     let mut other = one.clone();

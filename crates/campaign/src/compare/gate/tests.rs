@@ -208,7 +208,7 @@ fn a_gate_holds_where_the_whole_interval_does() {
 }
 
 #[test]
-fn what_nobody_could_look_at_does_not_hold() {
+fn a_gate_without_a_figure_does_not_hold() {
     let gates = Gate::parse_all("p99 ttft < +5%, attainment > -1%").unwrap();
     let refused = Finding {
         outcome: FigureOutcome::NoVerdict,

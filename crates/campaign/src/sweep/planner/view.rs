@@ -328,9 +328,9 @@ impl SeenPoint<'_> {
 
 fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<SeenPoint<'a>> {
     let Point { ask, figures } = point;
-    let is_beside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
+    let is_aside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
     let level = ask.level.value();
-    if is_beside || ask.level.axis() != plan.axis || !level.is_finite() || level <= 0.0 {
+    if is_aside || ask.level.axis() != plan.axis || !level.is_finite() || level <= 0.0 {
         return None;
     }
     let standing = match judge_load(figures, plan) {

@@ -173,7 +173,7 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
     let mut itself = asked("http://a?k=x --aa --rate 1").unwrap();
     itself.targets.iter_mut().for_each(|one| one.url = format!("http://a?k={REDACTED}"));
     assert_eq!(complete(itself, "--resume out http://a?k=y").unwrap(), ["http://a?k=y"; 2]);
-    // Letters in the order typed, whoever is the reference.
+    // Letters in the order typed, whichever side is the reference.
     let letters = asked("http://a http://b --reference B --rate 1").unwrap();
     let again = complete(letters, "--resume out http://a http://b");
     assert_eq!(again.unwrap(), ["http://b", "http://a"]);

@@ -25,7 +25,7 @@ fn saying(text: impl Fn(&ArrivedRequest) -> String + Send + Sync + 'static) -> S
     })
 }
 
-/// One user, whose requests arrive in the order of their numbers, and nobody else.
+/// One user, whose requests arrive in the order of their numbers.
 const ALONE: [&str; 7] = ["--model", "m", "--no-probe", "--canary", "off", "--concurrency", "1"];
 
 fn bodies(server: &Server) -> Vec<Value> {
@@ -179,7 +179,7 @@ fn messages_reach_the_body_as_they_are() {
         "stream": false, "max_completion_tokens": 9, "user": "someone"});
     let session = with_file("m.jsonl", lines(&[line]));
     let server = saying(|_| "sun".to_owned());
-    // Turns of a dataset's own are no turns of ours: with all of them, the last one is the body.
+    // A dataset's own turns are not `--turns`: the body holds all of them, up to the last.
     let args = ["--dataset", "m.jsonl", "--turns", "9", "--history", "dataset"];
     let args = [&ALONE[..], &args, &["--num-requests", "2"]].concat();
     let (_, summary) = session.measure(&server.url(), &args);

@@ -28,7 +28,7 @@ fn on_a_runtime(work: impl Future<Output = ()>) {
 }
 
 #[test]
-fn whoever_waits_for_a_client_is_woken_by_another_tasks_write() {
+fn a_task_waiting_for_a_client_is_woken_by_another_tasks_write() {
     on_a_runtime(async {
         let (line, mut client) = pair().await;
         let mut io = LineIo(Rc::clone(&line));
@@ -110,7 +110,7 @@ fn a_handshake_is_no_arrival() {
 }
 
 #[test]
-fn whoever_is_idle_makes_way_and_whoever_asks_does_not() {
+fn idle_connections_make_way_and_busy_ones_do_not() {
     on_a_runtime(async {
         let (line, mut client) = pair().await;
         let later = |ms| line.idle_since.get() + Nanos::from_millis(ms);

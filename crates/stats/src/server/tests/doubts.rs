@@ -42,7 +42,7 @@ fn a_limit_is_never_exceeded() {
 }
 
 #[test]
-fn totals_of_several_servers_are_nobodys() {
+fn totals_of_several_servers_are_left_out() {
     let records: Vec<_> = (0..200).map(|i| record(i, 50.0 * i as f64, &[10.0, 10.0])).collect();
     // Two replicas in turn: each time that the larger total comes back, it counts again.
     let told = |several_from: usize, resets: u32| {

@@ -76,7 +76,7 @@ const HOPELESS: Option<EndedBy> = Some(EndedBy::Hopeless);
 const DECIDED: Option<EndedBy> = Some(EndedBy::Decided);
 
 #[test]
-fn what_nobody_asked_for_is_not_watched() {
+fn figures_without_a_rule_are_not_watched() {
     let mut plan = point("ttft < 1s", Some(0.9), 60, 10.0);
     assert!(Probe::new(&plan).is_some());
     plan.measure.stop_early = None;
