@@ -300,7 +300,7 @@ impl Block {
         })
     }
 
-    /// Nothing where there is no line.
+    /// Nothing without a line.
     pub fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
         let (title, text) = (title.to_owned(), text.to_owned());
         (!text.is_empty()).then_some(Self::Lines(Lines { title, text, is_folded }))

@@ -246,7 +246,7 @@ pub(crate) struct Carried {
 
 /// Leave to send.
 enum SendSlot<'a> {
-    /// There is no cap.
+    /// No cap.
     Free,
     /// One of the cap's.
     Permit(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'a>),

@@ -181,7 +181,7 @@ fn grown<T: Clone + Default>(list: &mut Vec<T>, place: usize) -> &mut T {
     &mut list[place]
 }
 
-/// Adds `STATISTIC_NAME_ms` for each of these statistics; null where there is no sample.
+/// Adds `STATISTIC_NAME_ms` for each of these statistics; null without a sample.
 pub(crate) fn metric(fields: &mut Fields, name: &str, sample: &impl Ranked, percentiles: &[f64]) {
     fields.put(format!("mean_{name}_ms"), sample.mean());
     fields.put(format!("median_{name}_ms"), sample.percentile(50.0));

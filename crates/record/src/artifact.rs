@@ -201,7 +201,7 @@ impl Artifact {
 pub struct SummaryFolder(PathBuf);
 
 impl SummaryFolder {
-    /// Opens a folder with a summary; none where there is no such plain file.
+    /// Opens a folder with a summary; none without such a plain file.
     pub fn open(path: &Path) -> Option<Self> {
         let facts = fs::symlink_metadata(path.join(SUMMARY)).ok()?;
         facts.is_file().then(|| Self(path.to_owned()))

@@ -50,7 +50,7 @@ pub fn compare_html<'a>(view: impl Into<CompareView<'a>>) -> String {
     render::html::page(&document(view.into()))
 }
 
-/// A test case for each gate, or for each tested figure where there is no gate.
+/// A test case for each gate, or for each tested figure without gates.
 pub fn compare_junit(comparison: &Comparison) -> String {
     render::junit::page(&document(comparison.into()))
 }

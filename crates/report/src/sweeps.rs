@@ -367,7 +367,7 @@ fn fixed(all: &[Configuration]) -> Table {
     Table { look: TableStyle::Links, ..table }
 }
 
-/// Why there is no sweep, and the last that the server said.
+/// Why a sweep failed, and the last lines of the server.
 fn failure(one: &Configuration) -> Option<Block> {
     let mut lines = one.failed.as_ref()?.lines();
     let why = lines.next().unwrap_or("unknown reason").to_owned();

@@ -309,7 +309,7 @@ fn a_promise_stands_next_to_what_became_of_it() {
     assert!(!hostile.contains('\u{1b}'));
 }
 
-/// A metric of sixteen requests: the median has both ends or one, p90 one, and there is no p99.
+/// A metric of sixteen requests: the median has both ends or one, p90 one, and p99 is missing.
 pub(crate) fn sixteen(median: &Value) -> Value {
     let rough = |value: f64, low: f64| json!({"value": value, "low": low, "high": null, "n_eff": 4.0, "quality": "rough"});
     json!({"unit": "ms", "n": 16, "censored": 0, "mean": 460.0, "std": 80.0, "min": 400.0,

@@ -114,7 +114,7 @@ pub struct Timeline {
     pub completions_per_s: Vec<f64>,
     /// Failures in the bin.
     pub errors: Vec<u64>,
-    /// Median TTFT of the requests due in the bin, in milliseconds; none where there was no request.
+    /// Median TTFT of the requests due in the bin, in milliseconds; none without a request.
     pub ttft_p50_ms: Vec<Option<f64>>,
     /// GPUs: mean utilisation (0 to 1) and power of all in watts, in bins with a look at least:
     /// seconds, share, watts.

@@ -143,7 +143,7 @@ pub(crate) fn arrived_tokens(record: &RequestRecord, total: Option<u32>, window:
     inside.map(|chunk| weight(chunk.tokens)).sum()
 }
 
-/// Events per second inside the window; there is no such rate where all happen at once.
+/// Events per second inside the window; none if all happen at once.
 pub(crate) fn rate_of(events: &[Nanos], window: Window) -> Option<f64> {
     let inside = events.iter().filter(|at| window.contains(**at)).count() as f64;
     (!window.is_makespan() && window.seconds() > 0.0).then(|| inside / window.seconds())

@@ -173,7 +173,7 @@ impl Sample {
         self.parts.iter().map(SlicePart::len).sum()
     }
 
-    /// Whether there is no value at all.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -295,8 +295,8 @@ impl Sample {
         some
     }
 
-    /// The nearest-rank percentile of sorted values; `None` when there are no values, or when it
-    /// falls among the censored ones.
+    /// The nearest-rank percentile of sorted values; `None` without values, or when it falls among
+    /// the censored ones.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
         self.at_rank(self.rank(percent))
     }

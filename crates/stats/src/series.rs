@@ -44,7 +44,7 @@ fn times(length: Nanos, count: u64) -> Nanos {
 }
 
 /// A series of medians. A bin without a request has the value of the bin before it, the first ones
-/// that of the first bin with a request. Empty when there was no value at all.
+/// that of the first bin with a request. Empty without any value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Medians {
     /// In milliseconds, one for each bin.

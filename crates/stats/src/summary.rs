@@ -135,7 +135,7 @@ pub struct WindowSummary {
     pub start_s: f64,
     /// Where it ends.
     pub end_s: f64,
-    /// `steady`, or `makespan` where there was no steady part: a burst, or very few requests.
+    /// `steady`, or `makespan` without a steady part: a burst, or very few requests.
     pub kind: String,
     /// What an automatic warm-up cut; none where none was asked for.
     #[serde(default)]

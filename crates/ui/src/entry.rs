@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) workload: String,
     /// How much of it, in a few words.
     pub(crate) load: String,
-    /// `valid`, `suspect`, `void`; empty where there is no result yet.
+    /// `valid`, `suspect`, `void`; empty without a result yet.
     pub(crate) verdict: String,
     /// What came of it, in a few words, where figures do not say it.
     pub(crate) says: String,

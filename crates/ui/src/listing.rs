@@ -22,7 +22,7 @@ pub struct Listed {
     pub started: String,
     /// `running`, `complete`, `interrupted`, …; empty where unknown.
     pub state: String,
-    /// `valid`, `suspect`, `void`; empty where there is no result yet.
+    /// `valid`, `suspect`, `void`; empty without a result yet.
     pub verdict: String,
     /// Who was asked, without secrets.
     pub target: String,

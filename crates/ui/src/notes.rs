@@ -84,7 +84,7 @@ impl Notes {
         Self::kept(folder).unwrap_or_default()
     }
 
-    /// Those of a folder; none where there is no file, or an empty one.
+    /// Those of a folder; none without a file, or with an empty one.
     fn kept(folder: &Path) -> Result<Self, NotesError> {
         match read_inside(&folder.join(NOTES), MOST_FILE) {
             Ok(bytes) if bytes.is_empty() => Ok(Self::default()),

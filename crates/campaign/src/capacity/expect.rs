@@ -20,7 +20,7 @@ pub enum Footing {
     BelowMeasured,
     /// Nothing was measured there: only tokens per request are given, of the highest point.
     AboveMeasured,
-    /// There are no points.
+    /// No points.
     Nothing,
 }
 

@@ -105,7 +105,7 @@ pub fn family(design: &Design) -> Vec<String> {
     }
 }
 
-/// The metric of this name (`ttft_p99`); none where there is no such.
+/// The metric of this name (`ttft_p99`); none if it does not exist.
 pub fn metric(name: &str) -> Option<Metric> {
     if let Some((name, title, unit)) = OTHERS.iter().find(|other| other.0 == name) {
         return Some(Metric {

@@ -3,7 +3,7 @@
 //! Each run of a side is one value of each figure, and sides are compared by Welch's t on logarithms
 //! (of shares: on values). A single run has no spread of its own. Where the rig's noise floor is
 //! known, that stands for it; where it is not, the run's own interval is shown, which knows how
-//! requests spread but not how runs do, and there is no verdict.
+//! requests spread but not how runs do, and no verdict is given.
 
 mod caveats;
 mod estimate;
@@ -40,7 +40,7 @@ pub struct SavedSide {
 
 /// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
 /// they were not interleaved. A single run has no spread of its own; then that of the floor is taken,
-/// where there is one, and otherwise there is no verdict.
+/// if there is one; otherwise no verdict is given.
 pub fn saved(
     facts: CompareFacts,
     design: Design,

@@ -234,8 +234,8 @@ impl Comparison {
     }
 }
 
-/// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
-/// worse wins over inconclusive, and that over all else.
+/// The whole in one word: of the gates, or of the tested figures if no gate is given. What is worse
+/// wins over inconclusive, and that over all else.
 pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> FigureOutcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
     let outcomes: Vec<FigureOutcome> = gates

@@ -63,7 +63,7 @@ pub struct SweepSummary {
     pub sweep: SweepFacts,
     /// What was asked.
     pub plan: SweepPlan,
-    /// The answer; none where there is no SLO, or none was looked for.
+    /// The goodput; none without an SLO, or if none was searched for.
     pub goodput: Option<Goodput>,
     /// The long run at the answer.
     pub sustained: Option<Sustained>,
@@ -211,7 +211,7 @@ pub struct Goodput {
     /// Requests per second at the rejected level.
     pub rejected_rps: Option<f64>,
     /// Share of good requests at the confirmed level, by the fit through all points near it; that of
-    /// the confirming runs where there is no fit.
+    /// the confirming runs if no fit exists.
     pub attainment: Option<f64>,
     /// Lower end of its interval.
     pub attainment_low: Option<f64>,
@@ -288,7 +288,7 @@ pub struct Configuration {
     pub folder: String,
     /// How the server started, where we started it.
     pub start: Option<ColdStart>,
-    /// Why there is no sweep.
+    /// Why the sweep failed.
     pub failed: Option<String>,
     /// Its sweep.
     pub sweep: Option<SweepSummary>,

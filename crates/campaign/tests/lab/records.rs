@@ -17,7 +17,7 @@ use super::load::{PointTrace, Request};
 
 pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace) -> Figures {
     let mut figures = Figures::from_summary(&summary(server, plan, ask, seen));
-    // There is no client here that could be at fault.
+    // No client is involved that could be at fault.
     figures.doubts.retain(|doubt| doubt != "not_observed");
     figures
 }

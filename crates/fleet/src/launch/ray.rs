@@ -110,8 +110,8 @@ impl RayJob {
         }
     }
 
-    /// Starts the driver: here, read from stdin, so that there is no file to forget; or by the
-    /// cluster, which takes a folder.
+    /// Starts the driver: here, read from stdin, so that no file is left behind; or by the cluster,
+    /// which takes a folder.
     fn start(&self, driver: &str) -> Result<RayDriver, LaunchError> {
         let (mut command, job) = match &self.job {
             None => (Command::new(&self.python), None),

@@ -67,7 +67,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
     Ok(clients)
 }
 
-/// There is no folder at all.
+/// No folder at all.
 pub(super) fn nothing() -> Failed {
     Failed::usage("no shards to merge").hint("name the run folders of the shards")
 }

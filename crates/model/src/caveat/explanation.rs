@@ -180,7 +180,7 @@ impl CaveatCode {
             ),
             Self::Capped => (
                 "A limit held requests back",
-                "`--max-concurrency` made requests wait on the client, so the load was no longer open.",
+                "`--max-concurrency` made requests wait on the client, so the load was not open.",
                 "Raise or remove the limit, or offer less load.",
             ),
             Self::NotComplete => (

@@ -177,7 +177,7 @@ impl Gpu {
         }
         let counters = self.device.gpm_sample().ok();
         let now = counters.map(|counters| GpuCounters { at, counters });
-        // Looks before the first request all say zero: there is no span between them.
+        // Samples before the first request are all zero, so they span no time.
         let before = kept.take().filter(|before| before.at < at);
         let found = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| {
             gpm::gpm_metrics_get(driver, &before.counters, &now.counters, &ACTIVITIES).ok()

@@ -354,7 +354,7 @@ fn no_verdict(comparison: &Comparison, side: u32) -> String {
     let n = tested.iter().map(|one| one.n).max().unwrap_or(comparison.comparison.blocks);
     let lacks = |one: &&Finding| lacking(comparison, one).is_some();
     let lacked: Vec<&Finding> = tested.iter().filter(|one| lacks(one)).copied().collect();
-    // A figure that all runs have, and that yet has no p: there is no spread.
+    // A figure that all runs have but that has no p: the spread is unknown.
     let has_no_spread = tested.iter().any(|one| one.p.is_none() && !lacks(one));
     match refused.split_first() {
         Some((first, [])) => {

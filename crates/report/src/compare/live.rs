@@ -21,7 +21,7 @@ const WIDTH: usize = 100;
 /// Figures in it at most.
 const FIGURES: usize = 3;
 
-/// The figures that are shown first where there is no room for all.
+/// The figures that are shown first if not all fit.
 const FIRST: [&str; 4] = ["tpot_p50", "ttft_p99", "goodput_rps", "ttft_p50"];
 
 /// How long a comparison will take: to its first look, and at most.

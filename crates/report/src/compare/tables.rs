@@ -47,7 +47,7 @@ pub(crate) const BARE: [usize; 3] = [0, 3, 12];
 pub(crate) const VALUES: (&str, [usize; 3]) = ("Values", [0, 1, 2]);
 pub(crate) const UNITS: [usize; 2] = [0, 4];
 pub(crate) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
-/// The same where there is no room: the estimate next to the test stands with the units.
+/// The same for narrow pages: the estimate next to the test stands with the units.
 pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const NEXT_TO_TEST: [usize; 3] = [0, 4, 9];
 
@@ -100,8 +100,8 @@ pub(crate) fn figures(
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The change of a ratio in the unit of its figure. Points of a share are its unit already; without a pair
-/// there is no change.
+/// The change of a ratio in the unit of its figure. Points of a share are its unit already; without
+/// a pair the change is missing.
 fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
     if finding.n == 0 || known.scale == MetricScale::Difference {
         return String::new();

@@ -48,7 +48,7 @@ pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
     }
 }
 
-/// That there is no answer, and why; none where there is one.
+/// Why the goodput is unknown; none if it is known.
 pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     match goodput.state {
         GoodputState::Found | GoodputState::AtLeast => None,

@@ -63,7 +63,7 @@ impl Profile {
         !matches!(&self.engine, EngineProfile::Delays(delays) if is_free(delays))
     }
 
-    /// Tokens in a block of the KV cache; 16 where there is no cache.
+    /// Tokens in a block of the KV cache; 16 without a cache.
     pub fn block_tokens(&self) -> u32 {
         match &self.engine {
             EngineProfile::Delays(_) => super::block_tokens(),

@@ -13,7 +13,7 @@ pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
 
 /// Valid to the tolerance at p99, suspect to five times that.
 pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
-    // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
+    // A burst is due at one instant and cannot leave at one, so it has no schedule to keep.
     let is_bursts =
         matches!(e.plan.load.mode, Mode::Shaped { shape: LoadShape::Bursts { .. }, .. });
     let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst" && !is_bursts)?;

@@ -42,7 +42,7 @@ impl Pacing {
         pacing
     }
 
-    /// The index for this deadline of each next token; none where there is no token to judge.
+    /// The index for this deadline of each next token; none without a token to judge.
     pub(crate) fn index(&self, each_ms: f64) -> Option<f64> {
         let mut slack = 0.0;
         let (mut kept, mut missed) = (0.0, 0.0);
@@ -119,7 +119,7 @@ impl Pacing {
     /// answer.
     pub(crate) fn smallest_deadline(&self) -> Option<f64> {
         let longest = self.chunks.iter().map(|chunk| chunk.0).fold(0.0, f64::max);
-        // Where everything came at once, there is no pace.
+        // If everything came at once, the pace is unknown.
         if longest <= 0.0 {
             return None;
         }

@@ -116,7 +116,7 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
     };
     assert_eq!(judge(&sparse(2)).state, SteadyAnswer::Steady);
     assert_eq!(judge(&sparse(3)).state, SteadyAnswer::TooShort);
-    // Without streams there is no latency to test, and the rest decides.
+    // Without streams latency cannot be tested, and the rest decides.
     let whole = Series { ttft: Medians::default(), tpot: Medians::default(), ..sparse(3) };
     assert_eq!(judge(&whole).state, SteadyAnswer::Steady);
 }

@@ -59,7 +59,7 @@ pub struct Energy {
     pub above_idle_joules_per: Option<PerToken>,
 }
 
-/// Joules for each token of a kind; none where there was no such token.
+/// Joules for each token of a kind; none without such tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PerToken {
     /// Output tokens that arrived in the window.

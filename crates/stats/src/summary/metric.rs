@@ -41,7 +41,7 @@ pub struct Metric {
 /// One percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
-    /// The value; none when there is no sample or it falls among the censored ones.
+    /// The value; none without samples, or if it falls among the censored ones.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval; none where that is not estimable. Where `quality` is `rough`, one
     /// end at most is given: the one that can be trusted.

@@ -18,7 +18,7 @@ pub enum SteadyAnswer {
     NeverSteady,
     /// Too few bins, requests or answers after one another to say.
     TooShort,
-    /// The load was not meant to be steady, or there is no window.
+    /// The load was not meant to be steady, or it has no window.
     #[default]
     NotApplicable,
 }

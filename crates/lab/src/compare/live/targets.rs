@@ -93,7 +93,7 @@ struct TargetEntry {
 pub struct NamedTargets<'a> {
     /// A TOML file with a table for each target.
     pub list: Option<&'a Path>,
-    /// `NAME=TARGET` each, where there is no list.
+    /// `NAME=TARGET` each, without a list.
     pub typed: &'a [String],
     /// The name of the one that the others are held against; the first where it has none.
     pub reference: Option<&'a str>,

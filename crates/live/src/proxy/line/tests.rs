@@ -129,7 +129,7 @@ fn idle_connections_make_way_and_busy_ones_do_not() {
         assert!(!line.make_way(later(0)) && !line.make_way(later(900)) && !line.makes_way());
         assert!(line.make_way(later(1_100)) && line.makes_way(), "the rest of it takes too long");
         assert_eq!(line.spare_since(), None, "once is enough");
-        // Between two requests there is no time to wait for.
+        // Between two requests nothing is awaited.
         let (line, _client) = pair().await;
         drop(line.begin(false));
         assert!(line.make_way(line.idle_since.get()));
