@@ -125,7 +125,8 @@ fn a_server_that_says_little_takes_little_room() {
     });
     let expected = "\
 Server      http://x/metrics, unrecognized metric names (map them with
-            --metrics-map): 3 answers, 0 failures; 1 resets of its totals: the server restarted; 7 lines could not be read
+            --metrics-map): 3 answers, 0 failures; the server restarted once,
+            which reset its totals; 7 lines could not be read
 Queue       no request was seen waiting
 Work        10.0 % of the prompt tokens from the prefix cache (as the server
             averages it)
