@@ -201,7 +201,7 @@ fn files() -> Vec<Page> {
     let named = |ending: &'static str, pages: Vec<(&'static str, String)>| {
         pages.into_iter().map(move |(name, page)| (format!("{name}.{ending}"), page))
     };
-    let text = named("txt", pages()).chain(named("md", markdown()));
+    let text = named("txt", pages()).chain(named("md.txt", markdown()));
     let text = text.chain(named("short.txt", short_pages()));
     text.chain(named("xml", junit())).chain(named("html", browser())).collect()
 }
