@@ -31,14 +31,14 @@ impl ClimbKind {
     }
 }
 
-/// What was seen at one level.
+/// What was measured at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationLevel {
     /// What was raised.
     pub kind: ClimbKind,
-    /// To what.
+    /// The level it was raised to.
     pub level: f64,
-    /// Streamed events per second that came.
+    /// Streamed events received per second.
     pub events_per_s: f64,
     /// Requests per second that were sent.
     pub requests_per_s: f64,
@@ -52,9 +52,9 @@ pub struct CalibrationLevel {
     pub slip_ms: [Option<f64>; 2],
     /// How late bytes were read at p99.
     pub lag_ms: Option<f64>,
-    /// Why it was not carried well; none if it was.
+    /// Why the level exceeded the limits; none if it did not.
     pub limited_by: Option<String>,
-    /// Whether that was the client's fault, and not the test server's.
+    /// Whether the client caused that, and not the test server.
     pub is_clients_limit: bool,
 }
 
@@ -146,7 +146,7 @@ pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
 pub struct Calibration {
     /// `goodput.calibration/1`
     pub schema: String,
-    /// Version of goodput that was calibrated.
+    /// Version of goodput that made the calibration.
     pub version: String,
     /// When (RFC 3339).
     pub date: String,
@@ -156,11 +156,11 @@ pub struct Calibration {
     pub cpus: u64,
     /// Threads that sent and received.
     pub workers: u32,
-    /// Who stamped arrivals: `kernel` or `read`.
+    /// What stamped arrivals: `kernel` or `read`.
     pub stamps: String,
     /// Every level, in the order measured.
     pub levels: Vec<CalibrationLevel>,
-    /// What came of it.
+    /// The outcome.
     pub ceiling: Ceiling,
 }
 

@@ -38,26 +38,26 @@ const RISKY: f64 = 0.05;
 /// Hours of a month: a twelfth of a year.
 pub const MONTH_HOURS: f64 = 730.0;
 
-/// What is asked.
+/// The question.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Requests per second that shall be carried.
+    /// Requests per second to carry.
     pub target_rps: f64,
-    /// Load to spare, as a share of the target.
+    /// Headroom, as a share of the target.
     pub headroom: f64,
     /// GPUs of a replica.
     pub gpus_per_replica: Option<u32>,
-    /// What a GPU costs for an hour.
+    /// Price of a GPU per hour.
     pub price_per_gpu_hour: Option<f64>,
-    /// A number of replicas to look at besides.
+    /// An additional number of replicas to look at.
     pub replicas: Option<u64>,
 }
 
-/// Why a line of the plan is to be read with care.
+/// Why a note of the plan matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanNoteKind {
-    /// It holds only if this does.
+    /// The plan holds only if this does.
     Assumed,
     /// It lies beyond what was measured.
     Extrapolated,
@@ -88,7 +88,7 @@ impl PlanNote {
 pub struct Rates {
     /// Requests per second.
     pub requests_per_s: f64,
-    /// Prompt tokens per second; none where they were not counted.
+    /// Prompt tokens per second; none if they were not counted.
     pub input_tps: Option<f64>,
     /// Output tokens per second.
     pub output_tps: Option<f64>,
@@ -128,7 +128,7 @@ pub struct Capacity {
     pub basis: Basis,
     /// What was asked.
     pub question: Question,
-    /// How many replicas, by how much is to be spare.
+    /// The number of replicas, by spare capacity.
     pub fleets: Fleets,
     /// Rates.
     pub throughput: FleetThroughput,
@@ -136,14 +136,14 @@ pub struct Capacity {
     pub expected: Vec<Expected>,
     /// Money; none without a price.
     pub cost: Option<Cost>,
-    /// Joules of the GPUs per output token at the confirmed rate; none where it was not measured.
+    /// Joules of the GPUs per output token at the confirmed rate; none if not measured.
     pub energy_j_per_output_token: Option<f64>,
-    /// Energy of the GPUs; none where it was not measured.
+    /// Energy of the GPUs; none if it was not measured.
     #[serde(default)]
     pub energy: Option<EnergyPlan>,
     /// Hour by hour; none without traffic.
     pub traffic: Option<TrafficPlan>,
-    /// Steps of several calls; none where not asked.
+    /// Steps of several calls; none unless requested.
     pub fan_out: Option<FanOut>,
     /// What it rests on.
     pub notes: Vec<PlanNote>,

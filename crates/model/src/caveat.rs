@@ -16,7 +16,7 @@ pub enum Severity {
     Info,
     /// The numbers may be off: the verdict is `suspect`.
     Warn,
-    /// The numbers do not say what they seem to: the verdict is `void`.
+    /// The numbers are not what they seem: the verdict is `void`.
     Void,
 }
 
@@ -264,7 +264,7 @@ pub struct Caveat {
     pub severity: Severity,
     /// The evidence, in a sentence or two.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// What to do about it, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
@@ -292,7 +292,7 @@ impl Caveat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing found that speaks against the numbers.
+    /// Nothing found that casts doubt on the numbers.
     #[default]
     Valid,
     /// Something may have distorted them.

@@ -75,7 +75,7 @@ pub struct Reported {
     pub output_tokens: Option<u64>,
     /// Output tokens by the tool's own tokenizer, where it states both.
     pub recounted_tokens: Option<u64>,
-    /// Who counted the output tokens.
+    /// What counted the output tokens.
     pub token_source: Option<String>,
     /// Completed requests per second.
     pub requests_per_s: Option<f64>,

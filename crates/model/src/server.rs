@@ -152,7 +152,7 @@ pub struct Scrape {
     pub took: Nanos,
     /// Which endpoint, in the order of the manifest.
     pub endpoint: u32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Result<ServerReading, String>,
 }
 
@@ -193,17 +193,16 @@ pub struct GpuSample {
 pub struct GpuFacts {
     /// Product name.
     pub name: String,
-    /// What tells it from others of its kind.
+    /// What distinguishes it from others of its kind.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uuid: String,
-    /// The board that it is on, where a source tells of parts of boards: they share one meter of
-    /// energy.
+    /// The board that it is on, if a source reports parts of boards, which share one energy meter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub board: String,
     /// Memory, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<f64>,
-    /// Most power it may draw, in watts.
+    /// Power limit, in watts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_limit_w: Option<f64>,
     /// How it is connected: `PCIe 5 x16, 18 NVLinks`.
@@ -218,7 +217,7 @@ pub struct SystemFacts {
     /// Metrics pages that were scraped during the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricsSource>,
-    /// Who told of GPUs: `nvml`, or the URL of an exporter. Empty where neither did.
+    /// The source of GPU data: `nvml`, or the URL of an exporter. Empty without data.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_source: String,
     /// Why GPU data is missing although it might exist.
@@ -230,16 +229,17 @@ pub struct SystemFacts {
     /// The GPUs, in the order of their samples.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuFacts>,
-    /// Power of all GPUs with the server idle, where that was measured, in watts.
+    /// Power of all GPUs with the server idle, if measured, in watts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_idle_w: Option<f64>,
     /// Whether the server was told to profile itself during the load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub profiled: bool,
-    /// What endpoints of the server tell: `engine`, `engine_version`, `max_model_len`. Foreign text.
+    /// What the server's endpoints report: `engine`, `engine_version`, `max_model_len`. Foreign
+    /// text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub found: BTreeMap<String, String>,
-    /// What the user says (`--meta`, `[system]` of a plan).
+    /// What the user states (`--meta`, `[system]` of a plan).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub said: BTreeMap<String, String>,
 }
@@ -259,7 +259,8 @@ impl SystemFacts {
 pub struct MetricsSource {
     /// URL without secrets.
     pub url: String,
-    /// Whose names it uses: `vllm`, `sglang`, the name of a map; empty where the names are unknown.
+    /// The engine whose names it uses: `vllm`, `sglang`, the name of a map; empty if the names are
+    /// unknown.
     pub engine: String,
 }
 

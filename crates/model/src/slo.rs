@@ -17,7 +17,7 @@ use crate::MetricName;
 
 pub use parse::SloError;
 
-/// Everything that was promised. All terms hold together.
+/// The whole SLO. All terms must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slo {
     /// At least one; no two about the same figure.
@@ -80,7 +80,7 @@ pub enum SloRelation {
 /// little where prompts differ in length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SloLimit {
-    /// Of a prompt without tokens.
+    /// For a prompt without tokens.
     pub base: f64,
     /// More for each token of the prompt.
     pub per_token: f64,

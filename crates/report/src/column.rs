@@ -12,7 +12,7 @@ const ALIKE: f64 = 0.5;
 /// Standard deviation, as a share of the mean, below which that is nothing but noise.
 const WIDE: f64 = 0.1;
 
-/// What a column of numbers says.
+/// The statistics of a column of numbers.
 pub fn column_text(column: &NumberColumn) -> String {
     let [table, marks] = latency::one(&column.metric);
     let found = Section::bare().with(Block::Facts(facts(column)));

@@ -8,20 +8,21 @@ use crate::sample::{Sample, Wanted};
 use crate::steady::{self, MannKendall, Mser, Pettitt, mser5};
 use crate::summary::Metric;
 
-/// What a column of numbers says.
+/// The statistics of a column of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NumberColumn {
     /// `goodput.column/1`
     pub schema: String,
     /// The distribution, with intervals.
     pub metric: Metric,
-    /// MSER-5 over the values in their order; none of fewer than five, and where one is infinite.
+    /// MSER-5 over the values in their order; none for fewer than five values, or if one is
+    /// infinite.
     pub mser5: Option<Mser>,
-    /// Mann–Kendall with Hamed and Rao's correction, over at most 60 means of neighboors.
+    /// Mann–Kendall with Hamed and Rao's correction, over at most 60 means of neighbors.
     pub trend: Option<ColumnTrend>,
     /// Pettitt's test over the same means.
     pub shift: Option<ColumnShift>,
-    /// Two groups of values, where there are such.
+    /// Two groups of values, if there are two.
     pub two_modes: Option<TwoModes>,
 }
 
@@ -30,10 +31,9 @@ pub struct NumberColumn {
 pub struct ColumnTrend {
     /// The test.
     pub test: MannKendall,
-    /// Change from begin to end by the Theil–Sen slope, as a share of the median.
+    /// Change from beginning to end by the Theil–Sen slope, as a share of the median.
     pub drift_share: Option<f64>,
-    /// It is large, and more than chance makes of values that depend on their neighboors as these
-    /// do.
+    /// It is large, and beyond chance for values that depend on their neighbors as these do.
     #[serde(default)]
     pub is_clear: bool,
 }
@@ -41,12 +41,12 @@ pub struct ColumnTrend {
 /// A level that changed once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ColumnShift {
-    /// The test, over means of neighboors; its chance takes Hamed and Rao's factor into account.
+    /// The test, over means of neighbors; its p-value takes Hamed and Rao's factor into account.
     pub test: Pettitt,
     /// The value (from 0) with which the second level begins, to within a mean.
     pub at_value: u64,
-    /// It is large, fits better than a straight line, and is more than chance makes of values that
-    /// depend on their neighboors as these do.
+    /// It is large, fits better than a straight line, and is beyond chance for values that depend
+    /// on their neighbors as these do.
     #[serde(default)]
     pub is_clear: bool,
 }

@@ -34,7 +34,7 @@ impl WindowTokens {
     }
 }
 
-/// What GPUs did; none where no source reported it.
+/// What the GPUs did; none if no source reported it.
 pub(crate) fn summary(
     samples: &[HealthSample],
     window: Window,

@@ -29,7 +29,7 @@ const COLD: f64 = 0.10;
 /// Chance at which a test for a trend or shift fires. Several series are tested twice each, so it
 /// is well below the one in a hundred that a steady run may be accused.
 const ALPHA: f64 = 0.002;
-/// Points of those tests: averages of neighboors depend less on each other.
+/// Points of those tests: averages of neighbors depend less on each other.
 const BLOCKS: usize = 60;
 /// Standard deviations by which something must exceed what chance makes of a steady queue.
 const BEYOND: f64 = 4.0;
@@ -137,7 +137,7 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     let floor = chance.map_or(0.0, |chance| {
         level * level * (chance.variance(before.len()) + chance.variance(after.len()))
     });
-    // For a mean, times its length; long series by means of neighboors.
+    // For a mean, times its length; long series by means of neighbors.
     let (blocks, step) = thin(after, MOST_POINTS);
     let spread = dependence(&blocks) * variance(&blocks) * step as f64;
     let error = spread / before.len() as f64 + spread / after.len() as f64;

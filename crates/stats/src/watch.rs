@@ -87,7 +87,7 @@ pub struct LiveFigure {
     pub within: Option<f64>,
     /// Values that it rests on.
     pub n: u64,
-    /// As many independent values would say as much.
+    /// The number of independent values that would be worth as much.
     pub n_eff: f64,
     /// Whether requests wait for one another: a tail is then less sure than its interval says.
     pub is_queueing: bool,

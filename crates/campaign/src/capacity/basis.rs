@@ -37,9 +37,9 @@ impl Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A sweep of ours.
+    /// A sweep by goodput.
     Sweep,
-    /// One run of ours that kept its SLO.
+    /// One run by goodput that kept its SLO.
     Run,
     /// The user gave it.
     Given,
@@ -63,34 +63,34 @@ pub struct MeasuredLevel {
 pub struct Basis {
     /// Where it comes from.
     pub origin: Origin,
-    /// Its file or folder; empty for a figure that was typed.
+    /// Its file or folder; empty for a given figure.
     pub path: String,
     /// What was measured, in one line.
     pub about: String,
-    /// Whether to believe it; none where we did not measure.
+    /// Its verdict; none if goodput did not measure it.
     pub verdict: Option<Verdict>,
     /// The SLO that was kept.
     pub slo: Option<String>,
-    /// The highest rate of a replica that was confirmed to keep it.
+    /// The highest rate of a replica that was confirmed to keep the SLO.
     pub confirmed_rps: f64,
-    /// The lowest rate above it that was found not to.
+    /// The lowest rate above it that missed the SLO.
     pub rejected_rps: Option<f64>,
-    /// Where a fit through all points sees the SLO crossed.
+    /// Where a fit through all points crosses the SLO.
     pub crossing_rps: Option<f64>,
-    /// Lower end of its interval; none where nothing bounds it.
+    /// Lower end of its interval; none if nothing bounds it.
     #[serde(default)]
     pub crossing_low_rps: Option<f64>,
     /// Upper end.
     #[serde(default)]
     pub crossing_high_rps: Option<f64>,
-    /// How likely the truth lies more than 3 % below the confirmed rate; none where that is not known.
+    /// Probability that the true limit is more than 3 % below the confirmed rate; none if unknown.
     #[serde(default)]
     pub over_claim_risk: Option<f64>,
     /// Share of good requests at the confirmed rate.
     pub attainment: Option<f64>,
     /// Share of good requests that the SLO asks for.
     pub attainment_target: Option<f64>,
-    /// GPUs behind the target that was measured, where that was said.
+    /// GPUs behind the measured target, if given.
     pub gpus: Option<u32>,
     /// The points, by rate.
     #[serde(skip)]

@@ -12,18 +12,18 @@ const KWH_J: f64 = 3.6e6;
 pub struct EnergyUse {
     /// Power of all GPUs that carry it, in watts.
     pub gpu_power_w: f64,
-    /// Kilowatt-hours of a day.
+    /// Kilowatt-hours per day.
     pub kwh_per_day: f64,
-    /// Joules of an output token, as if output tokens bore all of it.
+    /// Joules per output token, as if output tokens used all of it.
     pub joules_per_output_token: Option<f64>,
-    /// Kilowatt-hours of a million of them.
+    /// Kilowatt-hours per million output tokens.
     pub kwh_per_million_output: Option<f64>,
 }
 
 /// Energy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EnergyPlan {
-    /// One replica that is kept at the confirmed rate.
+    /// One replica at the confirmed rate.
     pub full_use: EnergyUse,
     /// The replicas with headroom under the target load; none without a power measurement there.
     pub at_target: Option<EnergyUse>,

@@ -21,7 +21,7 @@ pub struct FanOut {
 /// What a step waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FanFigure {
-    /// `e2e`: the step is done; `ttft`: all of its calls have begun to answer.
+    /// `e2e`: the step has ended; `ttft`: all of its calls have begun to answer.
     pub metric: String,
     /// Median of a single call.
     pub single_p50_ms: Option<f64>,
@@ -38,7 +38,7 @@ pub struct FanFigure {
 pub struct StepLatency {
     /// The percentile of a single call that it equals.
     pub single_percentile: f64,
-    /// Its value; none where too few requests were measured to know it.
+    /// Its value; none if too few requests were measured to know it.
     pub ms: Option<f64>,
     /// Whether it lies on a line between two percentiles that are known.
     pub interpolated: bool,

@@ -16,12 +16,12 @@ pub struct Fleet {
     pub gpus: Option<u64>,
     /// The target as a share of what they were confirmed to carry.
     pub utilisation: f64,
-    /// The same with one replica lost; none where it is the only one.
+    /// The same with one replica lost; none if it is the only one.
     pub one_lost: Option<f64>,
-    /// If the replica carries as much as the upper end of the limit's interval (of a figure that was
-    /// given: all but the rejected rate); none where nothing bounds it.
+    /// If the replica carries as much as the upper end of the limit's interval (for a given figure:
+    /// just below the rejected rate); none if nothing bounds it.
     pub best_case: Option<BestCase>,
-    /// If it carries no more than the lower end; none where that is not known.
+    /// If the replica carries no more than the lower end; none if that is unknown.
     #[serde(default)]
     pub worst_case: Option<BestCase>,
     /// What they cost.
@@ -30,7 +30,7 @@ pub struct Fleet {
     pub cost_per_month: Option<f64>,
 }
 
-/// As few, or as many, as it could be.
+/// The fewest or the most that it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BestCase {
     /// How many.
@@ -44,11 +44,11 @@ pub struct BestCase {
 pub struct Fleets {
     /// Just enough.
     pub bare: Fleet,
-    /// With load to spare.
+    /// With headroom.
     pub with_headroom: Fleet,
     /// One more than just enough: any one may fail.
     pub with_spare: Fleet,
-    /// As many as were asked about.
+    /// The given number.
     pub asked: Option<Fleet>,
 }
 

@@ -95,7 +95,7 @@ impl fmt::Display for Gate {
     }
 }
 
-/// A gate and what came of it.
+/// A gate and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateResult {
     /// The condition.
@@ -104,7 +104,7 @@ pub struct GateResult {
     pub side: u32,
     /// Place of the level.
     pub level: u32,
-    /// `equivalent`: it holds; `worse`: it does not; else it cannot be told.
+    /// `equivalent`: it holds; `worse`: it does not; otherwise it is undecided.
     pub outcome: FigureOutcome,
     /// The change.
     pub change: Option<f64>,

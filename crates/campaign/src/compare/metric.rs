@@ -12,7 +12,7 @@ use super::{Design, Quantity};
 pub struct Figure {
     /// The value.
     pub value: f64,
-    /// Lower end of the run's own 95 % interval, where it has one.
+    /// Lower end of the run's own 95 % interval, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end.

@@ -25,12 +25,12 @@ pub struct Rank {
     pub rank: u32,
     /// Its value, as in [`super::Finding`].
     pub value: f64,
-    /// Places of the sides that are better beyond chance: told from this one, or from one that is
+    /// Places of the sides that are better beyond chance: better than this one, or than one that is
     /// better than it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<u32>,
-    /// Places of the sides that are known to differ by less than the margin. One of them may yet be
-    /// better, and stand in `behind` too.
+    /// Places of the sides that are known to differ by less than the margin. One of them may still
+    /// be better, and also be in `behind`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub like: Vec<u32>,
 }

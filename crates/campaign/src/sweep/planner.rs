@@ -48,7 +48,7 @@ pub enum SweepStep {
 /// How long a sweep takes from here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimeEstimate {
-    /// Seconds in all, drains and pauses included.
+    /// Seconds in total, including drains and pauses.
     pub seconds: f64,
     /// Points to measure.
     pub points: u32,

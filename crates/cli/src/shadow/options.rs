@@ -14,7 +14,7 @@ use crate::printer::Printer;
 use goodput_lab::compare::gates::read as read_gates;
 use goodput_lab::host;
 
-/// Chance of a wrong word about any of the tested figures.
+/// Probability of a wrong verdict about any of the tested figures.
 const ALPHA: f64 = 0.05;
 
 /// What was asked, without secrets: values of headers and of queries are left out.

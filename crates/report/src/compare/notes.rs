@@ -244,7 +244,7 @@ pub(crate) fn sent(comparison: &Comparison) -> Vec<LabelledText> {
     vec![("Requests", proof(comparison)), ("Noise", floor(comparison))]
 }
 
-/// Whether all sides were sent the same.
+/// Whether all sides were sent the same requests.
 pub(crate) fn proof(comparison: &Comparison) -> String {
     let Some(proof) = &comparison.proof else {
         return "not verified to be the same: hashes of what was sent are missing".to_owned();

@@ -58,7 +58,7 @@ fn tpot(request: &ReportedRequest) -> Option<f64> {
     Some(decode / (tokens - 1) as f64)
 }
 
-/// The percentile between the two neighboors in rank, as NumPy has it by default.
+/// The percentile between the two neighbors in rank, as NumPy has it by default.
 fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = (percent / 100.0).clamp(0.0, 1.0) * last as f64;

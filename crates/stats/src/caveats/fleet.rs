@@ -235,7 +235,7 @@ fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
     format!("{}{more}", named.join("; "))
 }
 
-/// Ranks, neighboors together: `rank 3`, `ranks 1, 4–6`.
+/// Ranks, neighbors together: `rank 3`, `ranks 1, 4–6`.
 fn ranks(parts: &[&ShardPart]) -> String {
     let numbers: Vec<u32> = parts.iter().map(|part| part.facts.shard.index()).collect();
     let runs: Vec<&[u32]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();

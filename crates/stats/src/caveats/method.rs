@@ -131,7 +131,7 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
     lag1.filter(|lag1| *lag1 > DEPENDENT)
 }
 
-/// METHOD 3.4, rule 3: neighboors in a queue wait for the same reason, and what grows or drifts has no
+/// METHOD 3.4, rule 3: neighbors in a queue wait for the same reason, and what grows or drifts has no
 /// tail of its own.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
     let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);

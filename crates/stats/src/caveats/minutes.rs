@@ -3,7 +3,7 @@
 //! Requests of one minute wait in one queue and are not independent, so they are not what is
 //! compared. Each minute is cut into blocks, and the medians of blocks (of token rates, the rates)
 //! are compared between minutes by their ranks: Kruskal and Wallis' H, divided by what the
-//! correlation of neighbooring blocks inside a minute adds to it.
+//! correlation of neighboring blocks inside a minute adds to it.
 
 use goodput_model::{
     Caveat, CaveatCode, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Severity,
@@ -194,7 +194,7 @@ fn differ(blocks: &[Option<f64>]) -> bool {
 }
 
 /// By how much the mean of a minute's blocks varies more than that of independent ones. The
-/// correlation of neighboors is estimated inside minutes, less the bias of twelve values around
+/// correlation of neighbors is estimated inside minutes, less the bias of twelve values around
 /// their own mean.
 fn inflation(neighbors: f64, within: f64) -> f64 {
     if within <= 0.0 {

@@ -1,4 +1,4 @@
-//! What client and server count of the same thing.
+//! What client and server count alike.
 
 use goodput_model::{Nanos, RequestRecord, Signal};
 

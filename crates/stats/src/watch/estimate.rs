@@ -13,9 +13,9 @@ pub(crate) struct Estimate {
     /// None where there are too few values, or too dependent ones.
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) n: u64,
-    /// As many independent values would say as much.
+    /// The number of independent values that would be worth as much.
     pub(crate) n_eff: f64,
-    /// Whether neighboors are so alike that requests wait for one another: an interval of a tail is
+    /// Whether neighbors are so alike that requests wait for one another: an interval of a tail is
     /// then too narrow, whatever the arithmetic says (METHOD 3.4, rule 3).
     pub(crate) is_queueing: bool,
 }
@@ -61,13 +61,13 @@ pub(crate) fn estimate(figure: StopFigure, values: &[f64]) -> Option<Estimate> {
     (n > 0).then_some(found)
 }
 
-/// A correlation of neighboors above this is a queue.
+/// A correlation of neighbors above this is a queue.
 const ALIKE: f64 = 0.5;
 
 /// Values that spread less than this around their mean do not show a queue, however alike neighbors are.
 const SMALL: f64 = 0.1;
 
-/// Whether the correlation of neighboors is that of a queue.
+/// Whether the correlation of neighbors is that of a queue.
 fn is_queueing(values: &[f64], sample: &Sample) -> bool {
     let reached = values.iter().copied().filter(|value| value.is_finite());
     let is_alike = lag1(reached).is_some_and(|correlation| correlation > ALIKE);

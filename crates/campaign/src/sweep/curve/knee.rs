@@ -105,7 +105,7 @@ fn counted(points: &[&PointSummary]) -> Delivery {
 
 /// Requests of one run.
 struct RequestCount {
-    /// Due inside the window.
+    /// Scheduled inside the window.
     due: f64,
     /// More due than ended inside it.
     short: f64,

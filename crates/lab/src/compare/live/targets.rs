@@ -31,7 +31,7 @@ pub struct TargetSpec {
     /// GPUs behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// Price of one of them, an hour.
+    /// Price of one of them per hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_per_gpu_hour: Option<f64>,
 }

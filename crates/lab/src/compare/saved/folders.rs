@@ -62,7 +62,7 @@ impl SideRun {
         Ok(Self { path: path.to_owned(), plan, manifest, summary })
     }
 
-    /// What must be the same on all sides.
+    /// What should be the same on all sides.
     pub(super) fn facts(&self) -> SideFacts {
         SideFacts::from_run(&self.plan, &self.summary, machine(&self.manifest.host))
     }

@@ -78,7 +78,7 @@ fn by_batches(times: &[f64], values: &[f64], at: f64, batches: f64) -> Effective
     Effective::from_batches(counts.iter().copied()).unwrap()
 }
 
-/// As many independent values, by the correlation of neighboors.
+/// As many independent values, by the correlation of neighbors.
 fn by_neighbors(values: &[f64]) -> f64 {
     let (n, correlation) = (values.len() as f64, lag1(values.iter().copied()).unwrap());
     (n * (1.0 - correlation) / (1.0 + correlation)).min(n)
