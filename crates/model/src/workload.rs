@@ -375,7 +375,7 @@ pub enum SharedPlan {
         zipf: f64,
     },
     /// So much of each prompt comes from the cache, once it is warm: the shared part is cut to the
-    /// cache's blocks (METHOD 3.15).
+    /// cache's blocks.
     HitRate {
         /// Between 0 and 1.
         share: f64,

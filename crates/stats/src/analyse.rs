@@ -399,7 +399,7 @@ impl SecondPass {
         client
     }
 
-    /// METHOD 3.8: L = λR within what requests at the ends of the window can explain.
+    /// L = λR within what requests at the ends of the window can explain.
     fn littles_law(&self, load: &LoadSummary) -> Option<LittlesLaw> {
         let (in_flight, arrivals_per_s) = (load.in_flight_mean?, load.scheduled_rps?);
         let residence_s = self.time_under_way.mean()?;

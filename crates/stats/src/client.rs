@@ -1,4 +1,4 @@
-//! What the client says about itself: METHOD 3.9, from the records and the samples of a run.
+//! What the client says about itself, from the records and the samples of a run.
 
 use std::collections::BTreeMap;
 

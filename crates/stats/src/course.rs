@@ -37,8 +37,8 @@ impl Course {
         }
     }
 
-    /// A window of fewer answers after one another than METHOD 3.7 asks for shows no state, whatever was
-    /// not seen in it.
+    /// A window of fewer successive answers than the minimum shows no state, whatever was not seen
+    /// in it.
     pub(crate) fn doubt_if_short(&mut self, e2e_p99_ms: Option<f64>) {
         let least = e2e_p99_ms.map_or(0.0, |ms| steady::LEAST_ANSWERS * ms / 1e3);
         if let Some(steadiness) = self.steadiness.as_mut().filter(|_| self.window.seconds() < least)

@@ -2,7 +2,7 @@
 //!
 //! While a client stands still, packets that wait for it are merged and share the stamp of the last,
 //! and requests that were due leave late. Samples that rest on such instants are cut, by the
-//! client's own signal and never by their value (METHOD 3.9), and counted.
+//! client's own signal and never by their value, and counted.
 
 use std::collections::BTreeMap;
 

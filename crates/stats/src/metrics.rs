@@ -1,4 +1,4 @@
-//! The distributions: each metric from the stamps of METHOD 3.3.
+//! The distributions: each metric from the stamps of its requests.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Differences between two servers, with the run as the unit: METHOD 3.10.
+//! Differences between two servers, with the run as the unit.
 //!
 //! Requests of one run share its luck, so a test over requests finds differences where there are
 //! none. Everything here takes one number a block: the logarithm of the ratio of two runs, or their

@@ -1,8 +1,8 @@
 //! What users were promised, and what they got: attainment, goodput, and each term of the SLO.
 //!
 //! A request is good when it completed, came whole, and met every per-request term. All
-//! other requests that were due are misses, however they went wrong (METHOD 3.3); only those that a
-//! stall of the client spoilt count neither way.
+//! other requests that were due are misses, however they went wrong; only those that a stall of the
+//! client spoilt count neither way.
 
 mod fit;
 mod fluidity;

@@ -35,8 +35,8 @@ const BLOCKS: usize = 60;
 const BEYOND: f64 = 4.0;
 /// The same for TPOT relative to its own noise: it does not queue.
 const BEYOND_NOISE: f64 = 2.0;
-/// A window must be this many times as long as a request takes (METHOD 3.7): in less, a server fills up
-/// and empties, and nothing else is seen.
+/// A window must be this many times as long as a request takes: in less, a server fills up and
+/// empties, and nothing else is seen.
 pub(crate) const LEAST_ANSWERS: f64 = 5.0;
 /// What a run must be able to show, as a share, before nothing seen means steady.
 const VISIBLE: f64 = 1.0;

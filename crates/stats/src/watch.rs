@@ -195,8 +195,7 @@ impl Watch {
         self.look.is_enough = self.may_stop && is_time && is_calm && self.in_a_row >= IN_A_ROW;
     }
 
-    /// Five times p99 of what an answer takes: before that a queue has not shown what it can do
-    /// (METHOD 3.7).
+    /// Five times p99 of what an answer takes: before that a queue has not shown what it can do.
     fn five_answers(&mut self) -> Nanos {
         let rank = (self.took.len() as f64 * 0.99).ceil() as usize;
         let Some(place) = rank.checked_sub(1) else { return Nanos::ZERO };

@@ -146,7 +146,7 @@ impl Course<'_> {
     }
 }
 
-/// When a point ends before its time: METHOD 3.5.
+/// When a point ends early.
 struct Rule {
     stops: Option<StopEarly>,
     burn_in: Nanos,

@@ -91,7 +91,7 @@ fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> LoadExtent {
     }
 }
 
-/// METHOD 3.16: what a quick look takes.
+/// What a quick look takes.
 const DEFAULT_DURATION: Duration = Duration::from_mins(1);
 
 /// The longest that `--until` may take where nothing is said.

@@ -6,7 +6,7 @@ use goodput_model::{
 
 use super::{Check, Evidence};
 
-/// METHOD 3.9: what is not delivered of a load voids it above this share.
+/// Above this share, undelivered load makes the result void.
 const SHORT: f64 = 0.05;
 /// First instants may lie so far apart, in milliseconds: more is not the schedule, far more is another.
 const APART_MS: f64 = 50.0;

@@ -1,4 +1,4 @@
-//! MLPerf's early stopping: a percentile that is on the safe side with 99 % (METHOD 3.14).
+//! MLPerf's early stopping: an upper bound of a percentile with 99 % confidence.
 
 use super::binomial::{cumulative, first};
 

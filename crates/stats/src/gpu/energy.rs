@@ -1,4 +1,4 @@
-//! Energy over the window: METHOD 3.13.
+//! Energy over the window.
 
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 

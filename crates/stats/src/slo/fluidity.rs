@@ -1,4 +1,4 @@
-//! The fluidity index and the fluid token rate: METHOD 3.3.
+//! The fluidity index and the fluid token rate.
 //!
 //! The first token has a deadline, and each next one another after it. Who is early gains slack for
 //! later tokens; who is late misses as many deadlines as passed meanwhile, and starts anew.

@@ -1,4 +1,4 @@
-//! How well a figure is known while a run goes on (METHOD 3.4, rule 1).
+//! How well a figure is known during a run.
 
 use goodput_model::StopFigure;
 
@@ -16,7 +16,7 @@ pub(crate) struct Estimate {
     /// The number of independent values that would be worth as much.
     pub(crate) n_eff: f64,
     /// Whether neighbors are so alike that requests wait for one another: an interval of a tail is
-    /// then too narrow, whatever the arithmetic says (METHOD 3.4, rule 3).
+    /// then too narrow, whatever the arithmetic says.
     pub(crate) is_queueing: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Whether a point of a sweep may end before its time (METHOD 3.5).
+//! Whether a point of a sweep may end early.
 //!
-//! *Hopeless*: the queue grows (METHOD 3.6), more requests fail than the SLO allows beyond chance,
-//! requests hang, or the SLO is missed even if all that is still to come were good. *Decided*: a
-//! sequential test on the shares of good requests says yes or no ([`decide`]).
+//! *Hopeless*: the queue grows, more requests fail than the SLO allows beyond chance, requests
+//! hang, or the SLO is missed even if all that is still to come were good. *Decided*: a sequential
+//! test on the shares of good requests says yes or no ([`decide`]).
 //!
 //! Nothing here rests on which requests have ended first. A miss is a miss whenever it ends; errors
 //! are counted against all that were due; and the sequential test looks at all that were due up to

@@ -1,5 +1,4 @@
-//! Wald's sequential test on the share of good requests (METHOD 3.5), for requests that depend on one
-//! another.
+//! Wald's sequential test on the share of good requests, for requests that depend on one another.
 //!
 //! Wald's bounds hold for independent requests. In a queue misses come in clumps, and a point without
 //! a miss may just not have met one yet. So the log-likelihood is multiplied by what the requests are
