@@ -160,7 +160,7 @@ pub struct Calibration {
     pub stamps: String,
     /// Every level, in the order measured.
     pub levels: Vec<CalibrationLevel>,
-    /// The outcome.
+    /// The most that the client carries.
     pub ceiling: Ceiling,
 }
 

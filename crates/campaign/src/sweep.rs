@@ -190,7 +190,7 @@ pub struct PointAsk {
 pub struct Point {
     /// What was asked.
     pub ask: PointAsk,
-    /// The outcome.
+    /// Its figures.
     pub figures: Figures,
 }
 

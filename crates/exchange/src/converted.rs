@@ -12,7 +12,7 @@ use goodput_stats::{RunState, Summary};
 pub struct ConvertedRun<'a> {
     /// What was asked.
     pub plan: &'a Plan,
-    /// The outcome.
+    /// Its summary.
     pub summary: &'a Summary,
 }
 

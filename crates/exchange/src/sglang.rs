@@ -79,7 +79,7 @@ fn server_info(run: &ConvertedRun<'_>) -> Value {
     Value::Object(std::iter::once(model).chain(known).chain([verdict]).collect())
 }
 
-/// The outcome.
+/// The figures.
 fn results(run: &ConvertedRun<'_>, totals: &RunTotals) -> Fields {
     let rate = |amount: u64| totals.per_second(amount as f64);
     let recounted = run.summary.recount.as_ref().map(|recount| recount.output_tokens);

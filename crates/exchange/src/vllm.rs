@@ -81,7 +81,7 @@ fn burstiness(mode: &Mode) -> Value {
     }
 }
 
-/// The outcome.
+/// The figures.
 fn results(fields: &mut Fields, run: &ConvertedRun<'_>, totals: &RunTotals) {
     let rate = |amount: u64| totals.per_second(amount as f64);
     fields.put("duration", totals.duration_s);

@@ -29,7 +29,7 @@ pub enum Pane {
     Latency,
     /// The server's side, the client's health, and errors.
     Health,
-    /// The text.
+    /// Its messages.
     Notes,
 }
 

@@ -75,7 +75,7 @@ impl SimEngine {
         }
     }
 
-    /// Its state.
+    /// Its gauges.
     pub fn gauges(&self) -> Gauges {
         each!(&self.0, engine => engine.gauges())
     }

@@ -35,7 +35,7 @@ pub struct UnitCost {
 /// Money, in the unit of the price.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The text.
+    /// Price of a GPU per hour.
     pub price_per_gpu_hour: f64,
     /// One replica at the confirmed rate.
     pub full_use: UnitCost,
