@@ -153,7 +153,8 @@ fn embedding() -> Result<(), String> {
 
 /// Builds what is judged, and says where `goodput` is.
 fn programs() -> Result<PathBuf, String> {
-    // Of the whole workspace, whose features the tests were built with: a package alone is built anew.
+    // Of the whole workspace, whose features the tests were built with: a package alone is built
+    // again.
     let programs = ["--bin", "goodput", "--example", "ids", "--example", "embed"];
     cargo(&[&["build", "--workspace", "--locked"][..], &programs].concat(), &[])?;
     Ok(target_folder().join("debug/goodput"))

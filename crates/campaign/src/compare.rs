@@ -172,7 +172,7 @@ pub struct ComparedRun {
     pub facts: SideFacts,
 }
 
-/// The first of the gravest caveats of a run; none where it has only notes.
+/// The first of the gravest caveats of a run; none if it has only notes.
 pub fn doubt(caveats: &[Caveat]) -> Option<Caveat> {
     let of = |severity| caveats.iter().find(|caveat| caveat.severity == severity);
     of(Severity::Void).or_else(|| of(Severity::Warn)).cloned()

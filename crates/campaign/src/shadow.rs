@@ -31,7 +31,7 @@ use crate::compare::Gate;
 pub struct Pair {
     /// When it arrived, from the beginning.
     pub at: Nanos,
-    /// What the primary did; its due instant is when the exchange with it began.
+    /// What the primary did; its scheduled instant is when the exchange with it began.
     pub primary: RequestRecord,
     /// What the candidate did; likewise.
     pub candidate: RequestRecord,

@@ -48,7 +48,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The load over time; none where none was asked for.
+/// The load over time; none if none was asked for.
 fn load(args: &CapacityArgs) -> Result<Option<TrafficLoad>, Failed> {
     match (args.diurnal, &args.traffic) {
         (Some(day), _) => TrafficLoad::diurnal(day.peak, day.trough, day.peak_hour).map(Some),

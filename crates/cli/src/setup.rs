@@ -51,7 +51,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// The same, shown while it goes on, where that was asked for. A dry run is not.
+    /// The same, shown while it runs, where that was asked for. A dry run is not.
     pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
         if let Some(address) = args.hooks.metrics_listen {
             let _ = self.printer.listen.set(listen::start(address, self.quiet)?);

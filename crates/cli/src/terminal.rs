@@ -22,7 +22,7 @@ use crate::notes;
 /// How long the thread may take to end.
 const LAST: Nanos = Nanos::from_millis(2000);
 
-/// The thread that draws, and whether it shall end.
+/// The thread that draws, and whether it should end.
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
@@ -94,7 +94,8 @@ impl Canvas {
     /// Shows a picture where the terminal is ours. One that the terminal does not take is left out.
     pub(crate) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         if self.is_stale {
-            // Begun anew: `clear` would ask the terminal where its cursor is, and wait for an answer.
+            // Begun again: `clear` would ask the terminal where its cursor is, and wait for an
+            // answer.
             self.terminal = Terminal::new(CrosstermBackend::new(self.sheet.clone()))?;
             queue!(self.sheet, Clear(ClearType::All))?;
         }
@@ -133,7 +134,7 @@ pub(crate) fn is_fit() -> bool {
         && is_in_front()
 }
 
-/// Takes the terminal; none where it cannot be had, or was given back already.
+/// Takes the terminal; none if it cannot be had, or was given back already.
 fn take() -> Option<Canvas> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

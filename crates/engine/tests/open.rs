@@ -1,4 +1,4 @@
-//! Sessions of an open loop: due instants, histories, fan-out, failures, the end.
+//! Sessions of an open loop: scheduled instants, histories, fan-out, failures, the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -188,7 +188,7 @@ impl AiperfTally {
     }
 }
 
-/// Tokens after the first chunk; none where there are none.
+/// Tokens after the first chunk; none if there are none.
 fn after_first(record: &RequestRecord, output: u32) -> Option<f64> {
     let in_first = record.exchange.chunks.first().and_then(|chunk| chunk.tokens);
     let counted = in_first.filter(|n| *n > 0 && *n < output).unwrap_or(1);

@@ -29,7 +29,7 @@ pub(crate) enum View {
 pub(crate) struct RequestTimes {
     /// When the tool's clock started.
     pub(crate) start: Nanos,
-    /// To the first event that it counts as a token; none where the answer was not streamed, or
+    /// To the first event that it counts as a token; none if the answer was not streamed, or
     /// nothing came.
     pub(crate) ttft: Option<Nanos>,
     /// To the event that it counts as the end.
@@ -105,7 +105,7 @@ pub(crate) struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// Of an SLO; none where its terms about requests say more than these tools can.
+    /// Of an SLO; none if its terms about requests say more than these tools can.
     pub(crate) fn from_slo(slo: &Slo) -> Option<Self> {
         let is_of_each = |term: &&SloTerm| term.is_of_each_request();
         let is_percentile = |term: &&SloTerm| {

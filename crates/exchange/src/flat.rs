@@ -223,7 +223,7 @@ pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     object.list("errors", all().map(|record| error(&record)))
 }
 
-/// Class and message of a failure; empty where there is none.
+/// Class and message of a failure; empty if there is none.
 fn error(record: &RequestRecord) -> String {
     let failure = record.exchange.failure.as_ref();
     failure.map_or_else(String::new, |failure| format!("{}: {}", failure.class, failure.message))

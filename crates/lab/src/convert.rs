@@ -47,7 +47,7 @@ impl FileEntries<'_> {
         load_trace(file, &options).map_err(|error| dataset_failed(&error))
     }
 
-    /// So many entries of a dataset, drawn with this seed.
+    /// This many entries of a dataset, drawn with this seed.
     pub fn sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
         let options = DatasetOptions { sample: count, seed, ..self.options()? };
         load(file, &options, &tokens()).map_err(|error| dataset_failed(&error))

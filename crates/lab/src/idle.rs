@@ -15,10 +15,10 @@ use crate::readiness::Ready;
 /// How long a page of metrics may take.
 const PAGE_LIMIT: Duration = Duration::from_secs(1);
 
-/// So many questions in a row without an answer are enough.
+/// This many questions in a row without an answer are enough.
 const TRIES: u32 = 3;
 
-/// How often a server that shall be empty is asked, and the user's wish to stop is looked for.
+/// How often a server that should be empty is asked, and the user's wish to stop is looked for.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A gauge that stands still for so long may be stale: some engines write it only when they work.
@@ -132,7 +132,7 @@ impl IdleWait<'_> {
                 ));
             }
             if now() - moved > STALE {
-                // Work makes it write them anew.
+                // Work makes it write them again.
                 let _ = self.probe();
                 moved = now();
             }

@@ -33,8 +33,8 @@ pub fn open(path: &Path) -> Result<Artifact, Failed> {
     })
 }
 
-/// The numbers of an artifact, computed anew from its logs where it has any. What cannot be read of several
-/// runs is named and left out.
+/// The numbers of an artifact, computed again from its logs where it has any. What cannot be read
+/// of several runs is named and left out.
 pub fn read(artifact: &Artifact, observer: &dyn Observer) -> Result<SavedResult, Failed> {
     match artifact {
         Artifact::Run(folder) | Artifact::Shard(folder) => {

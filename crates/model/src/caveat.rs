@@ -132,7 +132,7 @@ codes! {
     BimodalMix = "bimodal_mix",
     /// A metric has two groups of values.
     Bimodal = "bimodal",
-    /// Requests of sessions were not sent any more.
+    /// Requests of sessions were not sent anymore.
     SessionsCut = "sessions_cut",
     /// Chunks were taken for tokens.
     TokensByChunks = "tokens_by_chunks",
@@ -180,7 +180,7 @@ codes! {
     ServerShared = "server_shared",
     /// The client counts more tokens than the server.
     ServerCountsDiffer = "server_counts_differ",
-    /// The server began its totals anew.
+    /// The server began its totals again.
     ServerRestarted = "server_restarted",
     /// Questions for the server's figures had no answer.
     MetricsLost = "metrics_lost",
@@ -208,7 +208,7 @@ codes! {
     ShadowDrops = "shadow_drops",
     /// Neighboring blocks of live traffic are alike.
     BlocksDepend = "blocks_depend",
-    /// The candidate was not asked any more.
+    /// The candidate was not asked anymore.
     ShadowEnded = "shadow_ended",
     /// Clients of a merged run left no record.
     ShardMissing = "shard_missing",

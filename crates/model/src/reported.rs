@@ -47,7 +47,7 @@ pub struct Reported {
     pub tool: SourceTool,
     /// In which version.
     pub version: Option<String>,
-    /// Which of the runs in the file; empty where there is one only.
+    /// Which of the runs in the file; empty if there is one only.
     pub label: String,
     /// Runs at other loads that stand in the same file.
     pub siblings: u64,
@@ -243,7 +243,7 @@ pub struct LengthRange {
 /// A bound on latency, and what kept it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReportedGoodput {
-    /// The bound, in the tool's words; empty where the file has only the figure.
+    /// The bound, in the tool's words; empty if the file has only the figure.
     pub terms: String,
     /// Requests per second that kept it.
     pub requests_per_s: Option<f64>,

@@ -107,7 +107,7 @@ signals! {
 /// A distribution as a server counts it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Buckets {
-    /// Upper bounds, rising; the last is infinite. Empty where only sum and count are known.
+    /// Upper bounds, rising; the last is infinite. Empty if only sum and count are known.
     pub bounds: Vec<f64>,
     /// Values up to each bound, all smaller ones included.
     pub cumulative: Vec<f64>,
@@ -118,7 +118,7 @@ pub struct Buckets {
 }
 
 /// One figure at one instant. Totals and distributions count from the first look at the endpoint, a
-/// server that started anew in between notwithstanding.
+/// server that started again in between notwithstanding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SignalValue {
     /// A gauge, or a counter.
@@ -133,7 +133,7 @@ pub struct ServerReading {
     /// In our vocabulary.
     pub values: BTreeMap<Signal, SignalValue>,
     /// Series that went down since the look before, where they only go up: a server that started
-    /// anew.
+    /// again.
     pub resets: u32,
     /// Lines that could not be read.
     pub malformed: u32,
@@ -183,7 +183,7 @@ pub struct GpuSample {
     pub memory_clock_mhz: Option<f64>,
     /// Degrees Celsius.
     pub temperature_c: Option<f64>,
-    /// Why it is slower than it could be; empty where nothing holds it back.
+    /// Why it is slower than it could be; empty if nothing holds it back.
     pub throttled: Option<Vec<String>>,
 }
 

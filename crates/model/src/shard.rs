@@ -49,7 +49,7 @@ impl Shard {
         turn % u64::from(self.of) == u64::from(self.index)
     }
 
-    /// How many of so many things, dealt out in turn, are its own.
+    /// How many of this many things, dealt out in turn, are its own.
     pub fn share(self, count: u64) -> u64 {
         let of = u64::from(self.of);
         count / of + u64::from(u64::from(self.index) < count % of)

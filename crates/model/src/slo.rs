@@ -131,7 +131,7 @@ impl SloTerm {
         !self.metric.is_of_run() && self.statistic == SloStatistic::Plain
     }
 
-    /// Whether this value of a request with so many prompt tokens keeps it.
+    /// Whether this value of a request with this many prompt tokens keeps it.
     pub fn holds(&self, value: f64, prompt_tokens: u32) -> bool {
         self.relation.holds(value, self.limit.at(prompt_tokens))
     }

@@ -390,7 +390,7 @@ pub enum SharedPlan {
         /// Tokens of each.
         tokens: u32,
     },
-    /// The whole prompt is one of so many: a warm cache answers all but the last block.
+    /// The whole prompt is one of this many: a warm cache answers all but the last block.
     Repeat {
         /// How many different prompts.
         prompts: u32,

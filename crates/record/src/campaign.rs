@@ -115,7 +115,7 @@ impl CampaignFolder {
         Ok(folder)
     }
 
-    /// Opens an existing folder to read it; none where the path is something else.
+    /// Opens an existing folder to read it; none if the path is something else.
     pub fn open(kind: Campaign, path: &Path) -> Option<Self> {
         let is_one = path.join(kind.file()).is_file();
         is_one.then(|| Self { kind, path: path.to_owned(), _lock: None })
@@ -155,7 +155,7 @@ impl CampaignFolder {
         read_toml_inside(&self.path.join(self.kind.file()))
     }
 
-    /// The same as its file has it; empty where it cannot be read.
+    /// The same as its file has it; empty if it cannot be read.
     pub fn asked_source(&self) -> String {
         read_text_inside(&self.path.join(self.kind.file()), MOST_SMALL).unwrap_or_default()
     }
@@ -258,7 +258,7 @@ impl CampaignFolder {
         numbered(&self.path.join(CONFIGURATIONS))
     }
 
-    /// The numbers that were written last; none where there are none, or of another form.
+    /// The numbers that were written last; none if there are none, or of another form.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
         let bytes = read_inside(&self.path.join(SUMMARY), MOST_SUMMARY).ok()?;
         serde_json::from_slice(&bytes).ok()

@@ -24,7 +24,7 @@ impl SeriesFolder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Opens an existing folder; none where it holds no numbered run.
+    /// Opens an existing folder; none if it holds no numbered run.
     pub fn open(path: &Path) -> Option<Self> {
         let series = Self(path.to_owned());
         (!series.numbers().is_empty()).then_some(series)

@@ -73,7 +73,7 @@ fn tone(item: &Item) -> Tone {
     }
 }
 
-/// What to do about an item; nothing where all is well.
+/// What to do about an item; nothing if all is well.
 fn advice(item: &Item) -> &str {
     if item.status == Status::Ok { "" } else { &item.advice }
 }

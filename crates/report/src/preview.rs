@@ -83,7 +83,7 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     Ok(())
 }
 
-/// A line in pieces of at most so many columns: bodies need not have blanks.
+/// A line in pieces of at most this many columns: bodies need not have blanks.
 fn pieces(line: &str, columns: usize) -> Vec<String> {
     let (mut pieces, mut used) = (Vec::new(), columns);
     for c in line.chars() {

@@ -221,7 +221,7 @@ fn spread(repeats: &Repeats) -> Section {
     }
 }
 
-/// Why a run is not in the figures; empty where it is.
+/// Why a run is not in the figures; empty if it is.
 fn state(run: &OneRun) -> &'static str {
     match run.state {
         _ if run.is_used => "",

@@ -1,8 +1,8 @@
 //! *The audit*: what a result states, what it leaves out, and what of it cannot be true.
 //!
-//! One list of checks for every tool. Each looks at a [`Reported`], says nothing where it does not
-//! apply, and otherwise gives evidence and advice. A run of ours is first put into the same form; its
-//! verdict and caveats come before the list.
+//! One list of checks for every tool. Each looks at a [`Reported`], says nothing if it does not
+//! apply, and otherwise gives evidence and advice. A run of ours is first put into the same form;
+//! its verdict and caveats come before the list.
 
 mod arithmetic;
 mod details;
@@ -130,7 +130,7 @@ pub(crate) struct Check {
     run: Look,
 }
 
-/// Looks at a result; says nothing where the check does not apply.
+/// Looks at a result; says nothing if the check does not apply.
 type Look = fn(&Reported) -> Option<CheckFinding>;
 
 /// What a check says.

@@ -16,9 +16,9 @@ pub(crate) struct Course {
     pub(crate) window: Window,
     /// What that was, where it was asked for.
     pub(crate) cut: Option<Cut>,
-    /// None where the load was not meant to be steady.
+    /// None if the load was not meant to be steady.
     pub(crate) steadiness: Option<Steadiness>,
-    /// None where arrivals depend on answers, and below 30 s.
+    /// None if arrivals depend on answers, and below 30 s.
     pub(crate) saturation: Option<Saturation>,
 }
 

@@ -116,7 +116,7 @@ pub struct Timeline {
     pub errors: Vec<u64>,
     /// Median TTFT of the requests due in the bin, in milliseconds; none without a request.
     pub ttft_p50_ms: Vec<Option<f64>>,
-    /// GPUs: mean utilisation (0 to 1) and power of all in watts, in bins with a look at least:
+    /// GPUs: mean utilization (0 to 1) and power of all in watts, in bins with a look at least:
     /// seconds, share, watts.
     pub gpu: Vec<(f64, Option<f64>, Option<f64>)>,
 }

@@ -25,13 +25,13 @@ pub struct Each {
 /// request never came that far, ran into a time limit, or was spoilt by a stall of the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestFigures {
-    /// From the due instant to the first token.
+    /// From the scheduled instant to the first token.
     pub ttft_ms: Option<f64>,
-    /// From the due instant to the first token of the answer itself.
+    /// From the scheduled instant to the first token of the answer itself.
     pub ttfa_ms: Option<f64>,
     /// From the first byte sent to the first token.
     pub ttft_sent_ms: Option<f64>,
-    /// From the due instant to the last token.
+    /// From the scheduled instant to the last token.
     pub e2e_ms: Option<f64>,
     /// From the first byte sent to the last token.
     pub e2e_sent_ms: Option<f64>,

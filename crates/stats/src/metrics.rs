@@ -30,7 +30,7 @@ pub(crate) struct KeyFigures {
     pub(crate) itl_p50_ms: Option<f64>,
     pub(crate) e2e_p99_ms: Option<f64>,
     pub(crate) ttft_p90_ms: Option<f64>,
-    /// Correlation of the TTFT of neighbors in order of due instants.
+    /// Correlation of the TTFT of neighbors in order of scheduled instants.
     pub(crate) ttft_lag1: Option<f64>,
     /// Share of gaps of 40 ms, where they stand out.
     pub(crate) delayed_ack_share: Option<f64>,
@@ -67,7 +67,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Samples that know their batch of this window, by due instant.
+    /// Samples that know their batch of this window, by scheduled instant.
     pub(crate) fn new(window: Window) -> Self {
         let tokens_per_s = Sample::default().of_speed();
         Self { window: Some(window), tokens_per_s, ..Self::default() }

@@ -34,7 +34,7 @@ pub struct Paired {
     /// Chance of a mean so far from zero, were the true one zero (paired t, two-sided).
     pub p: f64,
     /// The same by Wilcoxon's signed ranks, exactly (beyond 100 blocks by the normal distribution);
-    /// none where every difference is zero.
+    /// none if every difference is zero.
     pub wilcoxon_p: Option<f64>,
     /// The median of all pairwise means, which one outlier hardly moves.
     pub hodges_lehmann: f64,
@@ -44,7 +44,7 @@ pub struct Paired {
 /// fewer than two blocks, where one is not a finite number (or so large that squares are not), or for
 /// an `alpha` outside (0, 1).
 ///
-/// The interval excludes zero where `p < alpha`, and only there. Blocks that are all alike have an
+/// The interval excludes zero if `p < alpha`, and only there. Blocks that are all alike have an
 /// interval of no width: of shares see [`Counts`].
 pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
     let moments = PairMoments::from_values(differences)?;

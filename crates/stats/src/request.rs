@@ -186,7 +186,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// None where its tokens were not counted, or none came.
+    /// None if its tokens were not counted, or none came.
     pub(crate) fn from_record(record: &RequestRecord) -> Option<Self> {
         let exchange = &record.exchange;
         let tokens = exchange.output_tokens.map(|count| f64::from(count.n))?;

@@ -116,7 +116,7 @@ pub struct Series {
     pub tpot: Medians,
     /// Requests that were due.
     pub arrivals: Vec<u32>,
-    /// Requests that were over, well or not.
+    /// Requests that were over, completed or not.
     pub completions: Vec<u32>,
     /// Requests that the server turned away (429, 503), by the instant they were due.
     pub refused: Vec<u32>,

@@ -73,7 +73,7 @@ impl ServerTally {
         self.client.add(record, cuts);
     }
 
-    /// None where no page was read, and requests never queued as far as can be seen.
+    /// None if no page was read, and requests never queued as far as can be seen.
     pub(crate) fn finish(
         self,
         samples: &[HealthSample],

@@ -62,13 +62,13 @@ pub(crate) struct RunFigures<'a> {
     pub(crate) throughput_ends: [Option<(f64, f64)>; 2],
     /// How much requests remember of each other, by metric.
     pub(crate) memories: &'a BTreeMap<&'static str, Memory>,
-    /// Rate of the due instants; none where all are due at once.
+    /// Rate of the scheduled instants; none if all are due at once.
     pub(crate) scheduled_rps: Option<f64>,
     pub(crate) max_gap_p99_ms: Option<f64>,
 }
 
 impl SloTally {
-    /// None where nothing was promised.
+    /// None if nothing was promised.
     pub(crate) fn new(plan: &Plan, window: Window, run: &RunFacts) -> Option<Self> {
         let slo = plan.measure.slo.clone()?;
         let judge = Judge::new(plan)?.after_giving_up(run.gave_up());

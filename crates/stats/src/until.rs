@@ -34,7 +34,7 @@ impl UntilTally {
         }
     }
 
-    /// None where nothing was asked.
+    /// None if nothing was asked.
     pub(crate) fn finish(self, window_s: f64) -> Option<(UntilSummary, Vec<LiveFigure>)> {
         let figures = self.goals.iter().zip(self.values).map(|(goal, mut values)| {
             values.sort_by_key(|value| value.0);

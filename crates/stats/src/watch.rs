@@ -1,4 +1,4 @@
-//! [`Watch`]: what is known of a run while it goes on, and whether it is enough.
+//! [`Watch`]: what is known of a run while it runs, and whether it is enough.
 //!
 //! Fed with requests as they end and asked about once a second. Looks are rare and cheap: a full one
 //! at most once a second and once every two percent more values, with eight bytes kept for each
@@ -32,7 +32,7 @@ const IN_A_ROW: u32 = 3;
 /// What is asked of a run that was not asked anything: ±10 %.
 const USUAL: f64 = 0.1;
 
-/// What a run shall know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
+/// What a run should know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
 /// one piece).
 pub fn goals(plan: &Plan) -> Vec<Goal> {
     let metric = if plan.target.stream { MetricName::Ttft } else { MetricName::E2e };
@@ -40,7 +40,7 @@ pub fn goals(plan: &Plan) -> Vec<Goal> {
     plan.measure.until.as_ref().map_or_else(|| vec![usual], |until| until.0.clone())
 }
 
-/// What is known of a run while it goes on.
+/// What is known of a run while it runs.
 #[derive(Debug)]
 pub struct Watch {
     series: Vec<RuleSeries>,
@@ -81,9 +81,9 @@ pub struct Look {
 pub struct LiveFigure {
     /// What is asked for.
     pub goal: Goal,
-    /// Its value so far; none where there is none, or where it lies beyond the time limit.
+    /// Its value so far; none if there is none, or where it lies beyond the time limit.
     pub value: Option<f64>,
-    /// The farther end of its interval in proportion to it; none where it cannot be told.
+    /// The farther end of its interval in proportion to it; none if it cannot be told.
     pub within: Option<f64>,
     /// Values that it rests on.
     pub n: u64,
@@ -91,11 +91,11 @@ pub struct LiveFigure {
     pub n_eff: f64,
     /// Whether requests wait for one another: a tail is then less sure than its interval says.
     pub is_queueing: bool,
-    /// About how much longer it takes to be known as well as asked; none where it cannot be known.
+    /// About how much longer it takes to be known as well as asked; none if it cannot be known.
     pub left_s: Option<f64>,
 }
 
-/// The values of one rule, each with its due instant.
+/// The values of one rule, each with its scheduled instant.
 #[derive(Debug)]
 struct RuleSeries {
     goal: Goal,

@@ -79,7 +79,8 @@ fn an_answer_has_the_tokens_asked_for_at_their_instants() {
     assert_eq!(written.len(), 20);
     assert!(written.is_sorted());
     assert!(written[0] >= asked + TIMING.ttft && *written.last().unwrap() <= done);
-    // Each token is due at a fixed distance from the first one's due instant, and none is early.
+    // Each token is due at a fixed distance from the first one's scheduled instant, and none is
+    // early.
     for (i, instant) in written.iter().enumerate() {
         assert!(*instant >= asked + TIMING.ttft + Nanos::from_millis(2 * i as u64));
     }

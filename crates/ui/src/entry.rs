@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// What it holds.
     pub(crate) kind: ArtifactKind,
-    /// When it began (RFC 3339); empty where unknown.
+    /// When it began (RFC 3339); empty if unknown.
     pub(crate) started: String,
     /// `running` (or killed), `complete`, `interrupted`, `target_lost`; empty where unknown.
     pub(crate) state: String,
@@ -93,7 +93,7 @@ pub(crate) struct Shown {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ResultCurve {
-    /// What tells it from others of the same folder; empty where there is one only.
+    /// What tells it from others of the same folder; empty if there is one only.
     pub(crate) name: String,
     /// Its points, by rising load.
     pub(crate) points: Vec<CurvePoint>,

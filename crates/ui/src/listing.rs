@@ -1,4 +1,5 @@
-//! What lies in a folder of results, for a terminal: the same entries as the pages show, read anew.
+//! What lies in a folder of results, for a terminal: the same entries as the pages show, read
+//! again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +19,7 @@ pub struct Listed {
     pub path: PathBuf,
     /// `run`, `sweep`, …
     pub kind: &'static str,
-    /// When it began (RFC 3339); empty where unknown.
+    /// When it began (RFC 3339); empty if unknown.
     pub started: String,
     /// `running`, `complete`, `interrupted`, …; empty where unknown.
     pub state: String,

@@ -79,7 +79,7 @@ impl Notes {
         Ok(Self { tags: own, text })
     }
 
-    /// Those of a folder; none where there are none, or they cannot be read.
+    /// Those of a folder; none if there are none, or they cannot be read.
     pub(crate) fn read(folder: &Path) -> Self {
         Self::kept(folder).unwrap_or_default()
     }

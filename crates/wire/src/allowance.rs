@@ -60,7 +60,7 @@ impl AnswerLimits {
         self.events().saturating_mul(TEXT_PER_EVENT)
     }
 
-    /// Whether so many events with so much text are still an answer.
+    /// Whether this many events with so much text are still an answer.
     pub(crate) fn check(self, events: u64, text: u64) -> Result<(), AnswerError> {
         if events > self.events() {
             return Err(self.exceeded(&format!("{} events", self.events())));

@@ -12,8 +12,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use crate::answer::{AnswerReader, Bounds, Read};
 use crate::fault::AnswerError;
 
-/// What is kept of an answer at most. So many chunks have the 4,096 gaps between them that a trace
-/// keeps.
+/// What is kept of an answer at most. This many chunks have the 4,096 gaps between them that a
+/// trace keeps.
 const BOUNDS: Bounds = Bounds { event: 4 << 20, chunks: 4097, text: 1 << 20 };
 
 /// Most bytes of an answer in one piece: a longer one is not judged, for it would be read at once while

@@ -161,7 +161,7 @@ pub struct Lexicon {
     pub(crate) digits: Vec<WordUnit>,
 }
 
-/// A nonce's digit has at most so many values.
+/// A nonce's digit has at most this many values.
 const MOST_DIGITS: usize = 256;
 /// With fewer words than this, text would repeat itself and nonces would be long.
 const LEAST_WORDS: usize = 32;

@@ -14,7 +14,7 @@ pub struct Setting {
     pub keep: Keep,
     /// Trace time is multiplied by this.
     pub time_scale: f64,
-    /// Requests that the run will need, about: so many entries of a file are kept.
+    /// Requests that the run will need, about: this many entries of a file are kept.
     pub requests: u64,
 }
 

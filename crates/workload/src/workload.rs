@@ -131,7 +131,7 @@ impl Workload {
         &self.0.notes
     }
 
-    /// What people should know once so many sessions were asked for: entries that came again.
+    /// What people should know once this many sessions were asked for: entries that came again.
     pub fn repeats(&self, sessions: u64) -> Vec<String> {
         let WorkloadParts { classes, mix, .. } = self.0.as_ref();
         let classes = classes.iter().enumerate();
@@ -270,7 +270,7 @@ fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
     })
 }
 
-/// Whether a file's entries are asked more than once by so many sessions.
+/// Whether a file's entries are asked more than once by this many sessions.
 fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
     let ClassSource::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();

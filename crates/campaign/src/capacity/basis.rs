@@ -291,7 +291,7 @@ fn doubts(verdict: Verdict, what: &str) -> Vec<PlanNote> {
     is_suspect.then(|| PlanNote::new(PlanNoteKind::Doubt, text)).into_iter().collect()
 }
 
-/// What a point says about its level; none where it does not measure a level.
+/// What a point says about its level; none if it does not measure a level.
 fn measured(summary: &PointSummary) -> Option<MeasuredLevel> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)

@@ -360,7 +360,7 @@ impl MissCurve {
         if rps > self.most { 1.0 } else { self.at(rps).0 }
     }
 
-    /// Of all requests of these stretches; none where one of them lies above what was simulated.
+    /// Of all requests of these stretches; none if one of them lies above what was simulated.
     fn good_share(&self, slots: &[super::TrafficSlot], replicas: u64) -> Option<f64> {
         let (mut good, mut all) = (0.0, 0.0);
         for slot in slots {

@@ -52,7 +52,7 @@ impl Gate {
         read::read_all(text)
     }
 
-    /// Whether a change between these ends keeps it; none where it may or may not.
+    /// Whether a change between these ends keeps it; none if it may or may not.
     pub(super) fn is_kept(&self, [low, high]: [f64; 2]) -> Option<bool> {
         let (is_inside, is_outside) = match self.limit {
             Limit::Below => (high < self.change, low >= self.change),

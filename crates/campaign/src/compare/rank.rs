@@ -51,10 +51,10 @@ pub fn ranking(
 
 /// Runs whose sides can be put in order.
 pub(super) trait Runs {
-    /// What a side has of a figure; none where one of its runs lacks it.
+    /// What a side has of a figure; none if one of its runs lacks it.
     fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64>;
 
-    /// Two sides against each other: the ends of the interval of the second's change; none where
+    /// Two sides against each other: the ends of the interval of the second's change; none if
     /// nothing can be told.
     fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]>;
 }

@@ -49,11 +49,11 @@ pub struct FileFigure {
     pub name: String,
     /// Of its values.
     pub unit: String,
-    /// Of each side; none where it does not state it.
+    /// Of each side; none if it does not state it.
     pub values: Vec<Option<f64>>,
-    /// Of each side against the first, in percent; none where either is missing, or it means nothing.
+    /// Of each side against the first, in percent; none if either is missing, or it means nothing.
     pub change_percent: Vec<Option<f64>>,
-    /// Why the sides cannot be compared by it; empty where they can.
+    /// Why the sides cannot be compared by it; empty if they can.
     pub because: String,
 }
 
@@ -116,7 +116,7 @@ fn figures(sides: &[ReportedSide]) -> Vec<(String, &'static str, Vec<Option<f64>
     all
 }
 
-/// Why figures of a family cannot be compared; empty where they can.
+/// Why figures of a family cannot be compared; empty if they can.
 fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
     let lengths = differ(&runs, |run| per_request(run.output_tokens, run), SAME_LENGTH)

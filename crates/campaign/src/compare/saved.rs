@@ -225,8 +225,8 @@ impl Saved<'_> {
         is_load && sides.iter().all(|side| self.runs(level, *side).iter().all(is_like))
     }
 
-    /// One figure of a candidate; none where neither side has it, or one cannot have it. A tested
-    /// one that a run lacks stays: its other runs are a choice.
+    /// One figure of a candidate; none if neither side has it, or one cannot have it. A tested one
+    /// that a run lacks stays: its other runs are a choice.
     fn compare(&self, metric: &Metric, level: u32, side: u32, is_tested: bool) -> Option<Compared> {
         let figures = [0, side].map(|side| self.figures(&metric.name, level, side));
         let is_empty = |figures: &Vec<Figure>| figures.is_empty();

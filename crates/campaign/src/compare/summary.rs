@@ -165,7 +165,7 @@ pub struct AxisRow {
     pub title: String,
     /// Of the values.
     pub unit: String,
-    /// The value of each side over its runs, as in [`Finding`]; none where it was not measured.
+    /// The value of each side over its runs, as in [`Finding`]; none if it was not measured.
     pub values: Vec<Option<f64>>,
 }
 

@@ -109,7 +109,7 @@ pub struct Figures {
     pub over_saturated: Option<bool>,
     /// Its queue is full, or it rejects requests.
     pub queue_limited: Option<bool>,
-    /// Completions per arrival; none where arrivals depend on answers.
+    /// Completions per arrival; none if arrivals depend on answers.
     pub balance: Option<f64>,
     /// Whether the window was one state; none if unknown.
     pub is_steady: Option<bool>,

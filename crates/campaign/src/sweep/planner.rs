@@ -41,7 +41,7 @@ const AGAIN: usize = 2;
 pub enum SweepStep {
     /// Measure this.
     Measure(PointAsk),
-    /// Everything is known that shall be.
+    /// Everything is known that should be.
     Done,
 }
 

@@ -204,7 +204,7 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
     })
 }
 
-/// Ascending, each once; empty where it is to be found.
+/// Ascending, each once; empty if it is to be found.
 fn levels(args: &DesignArgs) -> Result<Vec<Level>, Failed> {
     let mut levels: Vec<Level> = args.concurrency.iter().copied().map(Level::Users).collect();
     for rate in &args.rate {

@@ -1,4 +1,4 @@
-//! What shall be looked at on the server's side.
+//! What should be looked at on the server's side.
 
 use goodput_model::Plan;
 

@@ -43,7 +43,7 @@ fn found(outcome: Outcome) -> (Outcome, Value) {
     (outcome, found)
 }
 
-/// The first of twelve that has so many blocks: a busy machine makes runs void, but not for ever.
+/// The first of twelve that has this many blocks: a busy machine makes runs void, but not forever.
 fn counted<T>(blocks: f64, mut once: impl FnMut() -> (T, (Outcome, Value))) -> (T, Outcome, Value) {
     let mut why = String::new();
     for _ in 0..12 {
@@ -82,7 +82,7 @@ fn wait_for_run(session: &Session, number: u32) -> PathBuf {
     wait_for(session, "out/points", number, 200)
 }
 
-/// The same in any folder, once its log has so many bytes.
+/// The same in any folder, once its log has this many bytes.
 fn wait_for(session: &Session, folder: &str, number: u32, bytes: u64) -> PathBuf {
     let deadline = now() + Nanos::from_millis(60_000);
     let prefix = format!("{number:03}-");

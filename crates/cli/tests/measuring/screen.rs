@@ -12,7 +12,7 @@ const LEAVE: &str = "\x1b[?1049l";
 const PATIENCE: &str = "240";
 
 /// A run on a terminal, where each key is typed once its words were seen there; what was seen. None
-/// where the system makes no terminals.
+/// if the system makes no terminals.
 #[expect(clippy::print_stderr, reason = "who reads the test's output should know")]
 fn on_terminal(session: &Session, args: &str, keys: &[(&str, &str)]) -> Option<String> {
     let mut probe = Command::new("script");

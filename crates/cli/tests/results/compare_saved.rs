@@ -38,7 +38,7 @@ fn lab() -> &'static Session {
 /// again, so often at most.
 const TRIES: usize = 12;
 
-/// A series of so many runs.
+/// A series of this many runs.
 fn measure(session: &Session, (out, repeats): (&str, u32), target: &str, args: &[&str]) {
     let count = repeats.to_string();
     for _ in 0..TRIES {

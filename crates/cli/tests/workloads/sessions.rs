@@ -1,5 +1,5 @@
-//! Conversations, shared prefixes and loads that change over time: each request's due instant, its
-//! history, and what a cache of known size and block must hold of it.
+//! Conversations, shared prefixes and loads that change over time: each request's scheduled
+//! instant, its history, and what a cache of known size and block must hold of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -306,7 +306,7 @@ fn turns_that_are_due_after_the_end_are_not_waited_for() {
     assert!(has_caveat(&summary, "sessions_cut"));
 }
 
-/// Due instants of a load without answers to speak of, in milliseconds.
+/// Scheduled instants of a load without answers to speak of, in milliseconds.
 fn due(args: &[&str]) -> (Value, Vec<f64>) {
     let (summary, records) = played("mock:fast", &[&["--osl", "1", "--isl", "20"], args].concat());
     (summary, records.iter().map(|record| record.scheduled.as_ms()).collect())

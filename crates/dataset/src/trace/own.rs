@@ -191,7 +191,7 @@ fn is_zero(object: &JsonObject<'_>, name: &str) -> bool {
     object.value(name).is_some_and(|raw| raw.get() == "0")
 }
 
-/// Takes what a body says, and its further fields; none where it cannot be asked again.
+/// Takes what a body says, and its further fields; none if it cannot be asked again.
 fn asked(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
     let body: JsonObject<'_> = serde_json::from_str(raw.get()).ok()?;
     turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;

@@ -19,7 +19,7 @@ pub fn section(html: &mut Html, id: &'static str, title: &str, fill: impl FnOnce
 const ROWS: usize = 24;
 
 /// A chart with its title, its legend, what it says in words, and its numbers for who wants them;
-/// nothing where there is nothing to draw.
+/// nothing if there is nothing to draw.
 pub fn figure(html: &mut Html, chart: &Chart) {
     if chart.is_empty() {
         return;

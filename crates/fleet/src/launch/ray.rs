@@ -24,7 +24,7 @@ const DRIVER: &str = include_str!("templates/ray.py");
 
 const RAY: Tool = Tool::new("ray", "--job needs the program `ray` in PATH; install `ray[default]`");
 
-/// A job that is stopped has so many seconds before it is killed; by itself Ray gives it three.
+/// A job that is stopped has this many seconds before it is killed; by itself Ray gives it three.
 const PATIENCE: &str = r#"{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "120"}}"#;
 
 /// How often the driver is looked at.

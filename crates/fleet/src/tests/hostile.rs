@@ -20,7 +20,7 @@ struct Rogue {
 }
 
 impl Rogue {
-    /// Rank 1 of so many.
+    /// Rank 1 of this many.
     fn joined(leader: &Leader, of: u32) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let stream = runtime.block_on(async {

@@ -58,7 +58,7 @@ impl TrafficLoad {
     }
 }
 
-/// The beginning of the first line that says something; empty where it is not text.
+/// The beginning of the first line that says something; empty if it is not text.
 fn first_line(path: &Path) -> Result<String, Failed> {
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)

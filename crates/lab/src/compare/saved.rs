@@ -55,8 +55,8 @@ pub struct SavedRequest<'a> {
     pub replan: &'a Replan<'a>,
 }
 
-/// What saved runs say, those of a baseline also measured again. Where the comparison shall be kept
-/// (nowhere: none), and what it says.
+/// What saved runs say, those of a baseline also measured again. Where the comparison should be
+/// kept (nowhere: none), and what it says.
 pub fn compare(
     lab: &Lab,
     mut request: SavedRequest<'_>,

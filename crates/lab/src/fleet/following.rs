@@ -230,7 +230,7 @@ fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
     })
 }
 
-/// Counts what a client tells while it goes on.
+/// Counts what a client tells while it runs.
 struct ProgressCounter(Arc<Mutex<Tally>>);
 
 impl RunSink for ProgressCounter {

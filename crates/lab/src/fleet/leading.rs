@@ -284,7 +284,7 @@ impl Leading {
     }
 }
 
-/// Waits until a client that is not heard any more has closed its record, as long as that grows.
+/// Waits until a client that is not heard anymore has closed its record, as long as that grows.
 fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
     let size = || {
         let logs = ["requests.log", "server.log"].map(|name| std::fs::metadata(folder.join(name)));

@@ -1,5 +1,5 @@
-//! Sweeps of several configurations: a value of the plan that varies, a server that is started anew
-//! with each setting, or both.
+//! Sweeps of several configurations: a value of the plan that varies, a server that is started
+//! again with each setting, or both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -49,7 +49,7 @@ struct Sweep<'a> {
     took_s: f64,
     /// Whether a server of ours has ended.
     crash: Option<&'a dyn Fn() -> Option<Failed>>,
-    /// The server has stood idle or has been started anew: the next point warms it up.
+    /// The server has stood idle or has been started again: the next point warms it up.
     is_cold: bool,
 }
 

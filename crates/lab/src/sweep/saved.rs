@@ -22,7 +22,7 @@ pub enum SavedSweep {
     Many(Sweeps),
 }
 
-/// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
+/// The numbers of a saved sweep, computed again from the logs of its points; none if the folder
 /// holds no sweep.
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
     match Artifact::open(path) {

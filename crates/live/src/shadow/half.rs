@@ -122,7 +122,7 @@ impl HalfSender {
         self.send(permit.map(|permit| Half::Primary(Box::new(answer), permit)));
     }
 
-    /// The candidate's answer is over, well or not.
+    /// The candidate's answer is over, completed or not.
     pub(super) fn candidate(&self, answer: CandidateAnswer) {
         let permit = MemoryPermit::new(&answer.exchange, &self.held);
         if !self.send(permit.map(|permit| Half::Candidate(Box::new(answer), permit))) {

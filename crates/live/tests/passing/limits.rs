@@ -120,7 +120,7 @@ fn a_client_that_dribbles_its_head_is_let_go_and_others_are_not() {
     kept.write_all(request).unwrap();
     let mut byte = [0];
     kept.read_exact(&mut byte).unwrap();
-    // One says nothing, one begins like HTTP/2, one sends a header for ever.
+    // One says nothing, one begins like HTTP/2, one sends a header forever.
     let mut silent = connect(proxy.address());
     let mut half = connect(proxy.address());
     half.write_all(b"P").unwrap();

@@ -26,7 +26,7 @@ pub enum FaultShare {
     Every,
     /// Each with this chance, in percent.
     Percent(f64),
-    /// Every so many, exactly: of ten the last.
+    /// Every this many, exactly: of ten the last.
     OneIn(u64),
 }
 
@@ -35,7 +35,7 @@ pub enum FaultShare {
 pub struct FaultWindow {
     /// The beginning.
     pub from: Nanos,
-    /// How long; for ever when there is none.
+    /// How long; forever when there is none.
     pub length: Option<Nanos>,
 }
 

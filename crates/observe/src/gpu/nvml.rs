@@ -44,7 +44,7 @@ pub struct Nvml {
 #[derive(Debug)]
 struct Gpu {
     device: Device<'static>,
-    /// The counters of activity at the last look; none where the GPU has no such counters.
+    /// The counters of activity at the last look; none if the GPU has no such counters.
     activity: Option<Mutex<Option<GpuCounters>>>,
 }
 
@@ -191,7 +191,7 @@ impl Gpu {
     }
 }
 
-/// A percentage as a share; none where it is none.
+/// A percentage as a share; none if it is none.
 fn share(percent: f64) -> Option<f64> {
     percent.is_finite().then(|| (percent / 100.0).clamp(0.0, 1.0))
 }

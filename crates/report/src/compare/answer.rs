@@ -165,7 +165,7 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     format!("{head}; {blocks}{equal}{open}{none}")
 }
 
-/// The margin of those that are held against one: of ratios where there are some.
+/// The margin of those that are compared with one: of ratios where there are some.
 fn within(findings: &[&Finding]) -> String {
     let known = |one: &&&Finding| FigureWords::new(&one.metric).scale == MetricScale::Ratio;
     let ratios: Vec<&Finding> = findings.iter().filter(known).copied().collect();
@@ -446,7 +446,7 @@ pub(crate) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String 
     format!("{}{level} {change}, allowed {}", known.name(), limit(&gate.gate))
 }
 
-/// The change that a gate is about, with its interval; none where not both sides have the figure.
+/// The change that a gate is about, with its interval; none if not both sides have the figure.
 pub(crate) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
     let is_there = finding_of(comparison, gate).is_none_or(|finding| finding.n > 0);
     let change = gate.change.filter(|_| is_there)?;

@@ -32,7 +32,7 @@ const FIGURES: [DeviceColumn; 9] = [
     ("heat", "max °C", "temperature_c", 1.0, |level| level.max),
 ];
 
-/// The GPUs; a line at most where nothing told of them, and nothing where there are none to be had.
+/// The GPUs; a line at most where nothing told of them, and nothing if there are none to be had.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("gpu", "GPU", "GPU and energy");
     let Some(gpu) = &summary.gpu else {

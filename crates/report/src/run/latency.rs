@@ -240,7 +240,7 @@ pub(crate) fn figure(percentile: &Percentile) -> String {
     }
 }
 
-/// From where to where; one end where only that is sure, and empty where neither is.
+/// From where to where; one end where only that is sure, and empty if neither is.
 pub(crate) fn interval(low: Option<f64>, high: Option<f64>, is_censored: bool) -> String {
     match (low, high) {
         (Some(low), Some(high)) => format!("{}–{}", cell(low), cell(high)),

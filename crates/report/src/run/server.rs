@@ -40,7 +40,7 @@ const LEVELS: [(&str, &str, f64); 6] = [
     ("speculative_length", "tokens per draft step", 1.0),
 ];
 
-/// Everything that the server says; nothing where it says nothing. A terminal shows what happened
+/// Everything that the server says; nothing if it says nothing. A terminal shows what happened
 /// first, a browser what both sides count.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("server", "Server", "Server against client");

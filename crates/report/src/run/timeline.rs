@@ -58,7 +58,7 @@ impl<'a> TimelineCharts<'a> {
         ChartSeries::new(name, Shape::Line, tone, dots)
     }
 
-    /// A level by the server, look by look; empty where it tells nothing.
+    /// A level by the server, look by look; empty if it tells nothing.
     fn told(
         &self,
         name: &str,

@@ -68,7 +68,7 @@ pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     }
 }
 
-/// Why, after these words; nothing where no reason is given.
+/// Why, after these words; nothing if no reason is given.
 fn because(goodput: &Goodput, before: &str) -> String {
     match goodput.because.as_str() {
         "" => String::new(),
@@ -178,7 +178,7 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
     }
 }
 
-/// Levels next to the knee of which too little was seen; none where there are none.
+/// Levels next to the knee of which too little was seen; none if there are none.
 fn too_short(summary: &SweepSummary) -> Option<String> {
     let number = |level: &f64| level_number(summary.plan.axis, *level);
     let levels: Vec<String> = summary.curve.too_short.iter().map(number).collect();

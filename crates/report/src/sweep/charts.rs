@@ -97,7 +97,7 @@ pub(crate) fn level_axis(axis: Axis, points: &[&PointSummary]) -> (&'static str,
     }
 }
 
-/// Latency over load with the promise and the answer, on so many rows of a terminal.
+/// Latency over load with the promise and the answer, on this many rows of a terminal.
 pub(super) fn latency(
     points: &[&PointSummary],
     plan: &SweepPlan,

@@ -119,7 +119,7 @@ fn so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     }
 }
 
-/// What is known of the answer, in a few words; nothing where none is looked for.
+/// What is known of the answer, in a few words; nothing if none is looked for.
 pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     let Some(goodput) = answer else {
         return if plan.slo.is_some() { "no goodput yet" } else { "" }.to_owned();

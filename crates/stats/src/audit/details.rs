@@ -36,7 +36,7 @@ fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
     (!good.is_empty()).then_some(good)
 }
 
-/// Samples of a metric as the tool itself takes them; none where it weighs them otherwise.
+/// Samples of a metric as the tool itself takes them; none if it weighs them otherwise.
 fn samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
     let good = good(run)?;
     let flat =

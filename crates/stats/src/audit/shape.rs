@@ -82,7 +82,7 @@ fn sent(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
     (sent.len() >= FEWEST).then_some(sent)
 }
 
-/// The run's own judgement of its course, by TTFT and TPOT; none where it is too short for one, or
+/// The run's own judgement of its course, by TTFT and TPOT; none if it is too short for one, or
 /// where all came at once and each waits for those before it.
 fn course(run: &Reported) -> Option<Steadiness> {
     let sent = sent(run).filter(|_| run.load.mode != ReportedMode::Burst)?;

@@ -153,8 +153,8 @@ fn is_role(run: &Reported, ratio: f64) -> bool {
     later.is_none_or(|later| ratio >= 0.9 * later / phases::most_gaps(later))
 }
 
-/// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of the
-/// others; none where the file does not hold them.
+/// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of
+/// the others; none if the file does not hold them.
 fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let (mut n, mut early, mut late) = (0_u64, 0_u64, 0_u64);

@@ -47,7 +47,7 @@ pub(crate) struct MinuteTally {
 }
 
 impl MinuteTally {
-    /// None where the load changes by intention, or there is less than two minutes of it.
+    /// None if the load changes by intention, or there is less than two minutes of it.
     pub(crate) fn new(plan: &Plan, window: Window) -> Option<Self> {
         let is_constant = matches!(
             plan.load.mode,

@@ -125,7 +125,7 @@ impl Grid {
         }
     }
 
-    /// Empty where answers came in one piece: which token limits they meet is unknown.
+    /// Empty if answers came in one piece: which token limits they meet is unknown.
     pub(super) fn finish(mut self, summary: &Summary) -> SloGrid {
         if !self.stream {
             return SloGrid::default();

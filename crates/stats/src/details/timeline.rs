@@ -110,8 +110,8 @@ impl BinMean {
     }
 }
 
-/// Bin by bin where looks are closer to each other: mean utilisation, and the power of all where all
-/// that ever tell it do.
+/// Bin by bin where looks are closer to each other: mean utilization, and the power of all where
+/// all that ever tell it do.
 fn gpus(samples: &[HealthSample], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
     let looks = || samples.iter().flat_map(|sample| &sample.gpus);
     let mut bins = BTreeMap::<u64, BTreeMap<u32, BinLooks>>::new();

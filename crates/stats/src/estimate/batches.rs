@@ -24,7 +24,7 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// Of batches with these (numbers of values, sums); None where too few hold anything.
+    /// Of batches with these (numbers of values, sums); None if too few hold anything.
     ///
     /// `v = K/(K-1) · Σ (n_b/n)² (x_b - x)²`: for batches of one size it is the variance of their
     /// means over `K`.
@@ -56,7 +56,7 @@ impl Ratio {
 pub(crate) struct Effective {
     /// As many independent values would say as much; at most as many as there are.
     pub(crate) n: f64,
-    /// Degrees of freedom of that estimate; none where independence is taken for granted.
+    /// Degrees of freedom of that estimate; none if independence is taken for granted.
     pub(crate) degrees: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl Effective {
         Self { n: n as f64, degrees: None }
     }
 
-    /// From the (numbers of values, numbers of those beyond the quantile) of each batch; None where
+    /// From the (numbers of values, numbers of those beyond the quantile) of each batch; None if
     /// too few hold anything.
     ///
     /// The share `p` beyond it is taken from the values themselves, in the numerator too: where

@@ -7,7 +7,7 @@ use super::looks::GpuLooks;
 use crate::summary::{Energy, PerToken};
 use crate::window::Window;
 
-/// No GPU draws this much: a counter that says so started anew, and did not start at zero.
+/// No GPU draws this much: a counter that says so started again, and did not start at zero.
 const MOST_W: f64 = 10_000.0;
 
 /// Instant in seconds, and joules or watts then.
@@ -47,7 +47,7 @@ enum EnergyCourse {
 const MOST_GAPS: f64 = 5.0;
 
 impl EnergyCourse {
-    /// By its counter, else by its power; none where neither is known for half of the window.
+    /// By its counter, else by its power; none if neither is known for half of the window.
     fn from_looks(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
         let counter = Self::Counter(counted(looks));
         if counter.covers(window) {
@@ -110,7 +110,7 @@ fn watts(look: &GpuSample) -> Option<f64> {
 }
 
 /// The counter from its first look on. A look at which it had not moved says nothing: pages of
-/// exporters are made anew only every this many seconds.
+/// exporters are made again only every this many seconds.
 fn counted(looks: &GpuLooks<'_>) -> Points {
     let told = looks.0.iter().filter(|look| look.energy_j.is_some_and(f64::is_finite));
     let mut points = Points::new();
@@ -133,7 +133,7 @@ fn counted(looks: &GpuLooks<'_>) -> Points {
     points
 }
 
-/// Joules between two looks at a counter. One that went down started anew: what it had counted by
+/// Joules between two looks at a counter. One that went down started again: what it had counted by
 /// then is not known, so the power says it where it can.
 fn step(before: &GpuSample, look: &GpuSample) -> f64 {
     let (earlier, now) = (before.energy_j.unwrap_or(0.0), look.energy_j.unwrap_or(0.0));
@@ -164,7 +164,7 @@ fn line(pair: &[(f64, f64)], instant: f64) -> f64 {
 pub(super) struct KnownEnergy {
     /// Joules of each, over its own part of the window.
     pub(super) each: Vec<Option<f64>>,
-    /// Of all together; none where one of them tells nothing.
+    /// Of all together; none if one of them tells nothing.
     pub(super) all: Option<All>,
 }
 

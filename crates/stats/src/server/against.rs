@@ -25,7 +25,7 @@ pub(super) struct ClientSide {
     window_output: f64,
     ttft: LevelMean,
     e2e: LevelMean,
-    /// What cut answers may have had beyond what arrived; none where unknown.
+    /// What cut answers may have had beyond what arrived; none if unknown.
     unseen: Unseen,
 }
 
@@ -90,7 +90,7 @@ impl ClientSide {
         self.e2e.add(since_sent(stamps.last_token.filter(|_| record.is_ok())));
     }
 
-    /// None where no endpoint was looked at twice.
+    /// None if no endpoint was looked at twice.
     pub(super) fn against(&self, looks: &ServerLooks<'_>, window: Window) -> Option<AgainstClient> {
         self.in_run?;
         let covers_run = (self.covered.0 == Nanos::ZERO
@@ -139,8 +139,8 @@ impl ClientSide {
 }
 
 /// What lies between the first and the last look at all endpoints; of several, whose looks are
-/// hardly apart, the mean of their instants. None where one of them has no two looks: their sum is
-/// not known then.
+/// hardly apart, the mean of their instants. None if one of them has no two looks: their sum is not
+/// known then.
 fn span(between: &[Option<Between<'_>>]) -> Option<Window> {
     let all: Vec<&Between<'_>> = between.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let mean = |instant: fn(&Between<'_>) -> Nanos| {

@@ -14,7 +14,8 @@ const FRESH: u64 = 2;
 /// Below this many requests a band has no p99.
 const LEAST_FOR_P99: u64 = 100;
 
-/// The queue over some points; none where the number of waiting requests is unknown. In a closed loop with its users.
+/// The queue over some points; none if the number of waiting requests is unknown. In a closed loop
+/// with its users.
 pub(super) fn queue(points: &[&CombinedPoint], users: Option<u32>) -> Option<QueueSummary> {
     let level = |point: &CombinedPoint, signal| point.levels.get(&signal).copied();
     let waits = points.iter().filter_map(|point| Some((point.at, level(point, Signal::Waiting)?)));

@@ -1,7 +1,7 @@
 //! The fluidity index and the fluid token rate.
 //!
 //! The first token has a deadline, and each next one another after it. Who is early gains slack for
-//! later tokens; who is late misses as many deadlines as passed meanwhile, and starts anew.
+//! later tokens; who is late misses as many deadlines as passed meanwhile, and starts again.
 
 use goodput_model::RequestRecord;
 

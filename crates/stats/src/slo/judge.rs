@@ -59,7 +59,7 @@ pub(crate) struct Judged<'a> {
 }
 
 impl Judge {
-    /// None where nothing was promised.
+    /// None if nothing was promised.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let slo = plan.measure.slo.as_ref()?;
         let counts = |by: JudgedBy, term: &SloTerm| match by {
@@ -98,7 +98,7 @@ impl Judge {
         self.by == JudgedBy::RequestTerms
     }
 
-    /// Whether a measured request is good; none where a stall of the client spoilt it.
+    /// Whether a measured request is good; none if a stall of the client spoilt it.
     pub(crate) fn is_good(&self, record: &RequestRecord, cuts: &Cuts) -> Option<bool> {
         let has_index = |term: &SloTerm| term.metric == SloMetric::Fluidity;
         let is_paced = self.terms.iter().any(has_index);
@@ -171,8 +171,8 @@ impl Judge {
     }
 }
 
-/// Whether a request completed and came whole, whatever the limits. None where that says nothing: a stall
-/// of the client spoilt it, or the run gave it up.
+/// Whether a request completed and came whole, whatever the limits. None if that says nothing: a
+/// stall of the client spoilt it, or the run gave it up.
 pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
     let ending = RequestEnding::from_record(record);
     let is_given_up = gave_up && ending == RequestEnding::TimedOut && is_cut_off(record);
@@ -189,7 +189,7 @@ impl Judged<'_> {
         }
     }
 
-    /// Whether it is inside the limit; none where it was given up before that was known.
+    /// Whether it is inside the limit; none if it was given up before that was known.
     pub(super) fn kept(&self, term: &SloTerm) -> Option<bool> {
         let RequestEnding::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
         let is_wait = matches!(
@@ -259,7 +259,7 @@ fn is_truncated(record: &RequestRecord) -> bool {
         return false;
     }
     let Some(asked) = record.planned.output_tokens else { return true };
-    // Only the server's own count can be held against it.
+    // Only the server's own count can be compared with it.
     let is_its_own =
         |source: TokenSource| matches!(source, TokenSource::Usage | TokenSource::Chunks);
     let counted = record.exchange.output_tokens.filter(|count| is_its_own(count.source));

@@ -214,7 +214,7 @@ fn fluidity_by_hand() {
         chunks: vec![(first, 3.0), (200.0, 0.0)],
     };
     close(many(50.0).index(50.0), 1.0);
-    // A late one starts anew: what comes along with it is slack again.
+    // A late one starts again: what comes along with it is slack again.
     close(many(51.0).index(50.0), 0.8);
 }
 

@@ -8,9 +8,9 @@ use crate::sample::Sample;
 /// A figure and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
-    /// None where it lies beyond the time limit.
+    /// None if it lies beyond the time limit.
     pub(crate) value: Option<f64>,
-    /// None where there are too few values, or too dependent ones.
+    /// None if there are too few values, or too dependent ones.
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) n: u64,
     /// The number of independent values that would be worth as much.

@@ -104,7 +104,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// None where the plan does not let it end early, or promises nothing.
+    /// None if the plan does not let it end early, or promises nothing.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let (stops, judge) = (plan.measure.stop_early?, Judge::new(plan)?);
         let slo = plan.measure.slo.as_ref()?;

@@ -19,7 +19,7 @@ pub(crate) struct Minutes {
 }
 
 impl Minutes {
-    /// None where the window has no two minutes.
+    /// None if the window has no two minutes.
     pub(crate) fn from_window(window: Window) -> Option<Self> {
         let whole = (window.end - window.start).0;
         let minute = Nanos::from_millis(60_000).0;

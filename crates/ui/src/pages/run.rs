@@ -17,7 +17,7 @@ const FIGURES: [&str; 6] = [
     "Good requests per second",
 ];
 
-/// What the script fills while a run goes on, by the names of its messages.
+/// What the script fills during a run, by the names of its messages.
 const LIVE: [(&str, &str); 10] = [
     ("point", "Run"),
     ("at_s", "Seconds since the start"),

@@ -101,7 +101,7 @@ fn points(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
     }
 }
 
-/// Everything that candidates are held against.
+/// Everything that candidates are compared with.
 struct FitBench<'a> {
     sizes: &'a Sizes,
     slo: &'a Slo,
@@ -333,7 +333,7 @@ impl FitBench<'_> {
 }
 
 /// The place between two where a condition that holds from there on begins to hold, on a geometric
-/// scale; none where it holds at the lower one already, or not at the upper one.
+/// scale; none if it holds at the lower one already, or not at the upper one.
 fn bisect(low: f64, high: f64, steps: u32, holds: impl Fn(f64) -> bool) -> Option<f64> {
     if holds(low) || !holds(high) {
         return None;

@@ -86,7 +86,7 @@ impl StretchLimits {
     }
 }
 
-/// A value over its limit, or a limit that is a floor over its value; none where the metric says
+/// A value over its limit, or a limit that is a floor over its value; none if the metric says
 /// nothing, as TPOT of a single token.
 fn ratio(outcome: &JobOutcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
     let Some(value) = value(outcome, metric) else {

@@ -13,7 +13,7 @@ use super::{fit, search};
 /// A claim that is too high by no more than this share is none.
 const OVER_CLAIM: f64 = 1.03;
 
-/// The answer, as far as it is known; none where none was asked for.
+/// The answer, as far as it is known; none if none was asked for.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     let slo = plan.slo.as_ref().filter(|_| plan.search)?;
     let view = CurveView::new(plan, points);

@@ -105,7 +105,7 @@ impl EffortMeasures {
         }
     }
 
-    /// Requests that a point shall have.
+    /// Requests that a point should have.
     pub(super) fn requests(&self, purpose: Purpose) -> f64 {
         match purpose {
             Purpose::Focus => self.focus,

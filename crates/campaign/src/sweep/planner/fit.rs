@@ -53,12 +53,12 @@ struct Fit {
     term: Option<SloTerm>,
 }
 
-/// The lowest crossing of all terms; none where no point is near.
+/// The lowest crossing of all terms; none if no point is near.
 pub(super) fn crossing(view: &CurveView<'_>) -> Option<Crossing> {
     nearest(view).map(|(fit, _)| fit.crossing)
 }
 
-/// How sure that crossing is, given that it does not lie above the ceiling; none where too little is
+/// How sure that crossing is, given that it does not lie above the ceiling; none if too little is
 /// known.
 pub(super) fn belief(view: &CurveView<'_>, ceiling: Option<f64>) -> Option<Belief> {
     let (fit, near) = nearest(view)?;

@@ -64,7 +64,8 @@ fn notes(summary: &Value) -> Vec<&str> {
     at(summary, "run.notes").as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect()
 }
 
-/// Conversations of so many turns each: `talk 0 question 0`, answered `talk 0 answer 0`, and so on.
+/// Conversations of this many turns each: `talk 0 question 0`, answered `talk 0 answer 0`, and so
+/// on.
 fn sharegpt(talks: usize, turns: usize) -> String {
     let said = |talk: usize, turn: usize| {
         [("human", "question"), ("gpt", "answer")].map(

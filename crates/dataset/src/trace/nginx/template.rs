@@ -56,7 +56,7 @@ impl Template {
         self.parts.iter().any(|(variable, _)| variable == name)
     }
 
-    /// Variables and their values in a line; none where it was not written by this format.
+    /// Variables and their values in a line; none if it was not written by this format.
     pub(super) fn values<'a>(&'a self, line: &'a str) -> Option<Vec<(&'a str, Cow<'a, str>)>> {
         let mut rest = line.strip_prefix(self.head.as_str())?;
         let mut found = Vec::with_capacity(self.parts.len());

@@ -23,7 +23,7 @@ use crate::run::Lab;
 use crate::saved as runs;
 use crate::sweep::{self, SavedSweep};
 
-/// The numbers of a saved comparison, computed anew from the logs of its runs; none where the folder
+/// The numbers of a saved comparison, computed again from the logs of its runs; none if the folder
 /// holds no comparison.
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, Failed>> {
     let folder = CampaignFolder::open(Campaign::Comparison, path)?;

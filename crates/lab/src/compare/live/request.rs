@@ -21,7 +21,7 @@ pub struct CompareRequest {
     /// What makes a side's engine the one that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch_cmd: Option<String>,
-    /// Whether there shall be a verdict though the sides are not comparable.
+    /// Whether there should be a verdict though the sides are not comparable.
     pub anyway: bool,
     /// Measured seconds of the points of a search, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,8 +41,8 @@ pub(super) struct StepOutcome {
 }
 
 impl CompareRun<'_> {
-    /// Warms every side up before the first block, and settles how much load there shall be. How it
-    /// ended, if it did.
+    /// Warms every side up before the first block, and settles how much load there should be. How
+    /// it ended, if it did.
     pub(super) fn warm_all(&mut self) -> Result<Option<CompareState>, Failed> {
         let is_settled = !self.request.design.levels.is_empty() || self.is_search();
         let mut places = 0..self.sides.len();
@@ -121,7 +121,7 @@ impl CompareRun<'_> {
         Ok(Some(summary))
     }
 
-    /// Waits for a side that was started anew, so long at least.
+    /// Waits for a side that was started again, so long at least.
     pub(super) fn arrive(&mut self, place: usize, least: Duration) -> Result<(), Failed> {
         let Some(side) = self.sides.get_mut(place) else { return Ok(()) };
         let mut plan = side.spec.plan(&self.request.plan);

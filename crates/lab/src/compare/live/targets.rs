@@ -95,9 +95,9 @@ pub struct NamedTargets<'a> {
     pub list: Option<&'a Path>,
     /// `NAME=TARGET` each, without a list.
     pub typed: &'a [String],
-    /// The name of the one that the others are held against; the first where it has none.
+    /// The name of the one that the others are compared with; the first where it has none.
     pub reference: Option<&'a str>,
-    /// The only one shall be compared with itself.
+    /// The only one should be compared with itself.
     pub with_itself: bool,
     /// GPUs behind each: one number for all, or one for each.
     pub gpus: &'a [u32],

@@ -118,7 +118,7 @@ fn check_twice(targets: &[ComparedServer]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The one that the others are held against goes first.
+/// The one that the others are compared with goes first.
 fn ordered(
     reference: Option<&str>,
     mut targets: Vec<ComparedServer>,

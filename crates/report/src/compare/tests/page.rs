@@ -1,4 +1,4 @@
-//! The page, what is said in words, and the lines while it goes on.
+//! The page, what is said in words, and the lines while it runs.
 
 use goodput_campaign::compare::{
     CompareState, Comparison, Difference, FigureOutcome, Finding, Quantity,

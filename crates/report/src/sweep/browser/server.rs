@@ -36,7 +36,7 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
 const MEANS: &str =
     "Means over the window; in flight is counted by the client, the rest by the server.";
 
-/// Requests in flight, in the batch and in the queue; nothing where the server does not tell.
+/// Requests in flight, in the batch and in the queue; nothing if the server does not tell.
 fn queue(view: &SweepView<'_>) -> Chart {
     let axis = view.summary.plan.axis;
     let points = on_curve(&view.summary.points);

@@ -72,7 +72,7 @@ fn totals_of_several_servers_are_left_out() {
     for code in ["server_shared", "server_counts_differ", "server_restarted"] {
         assert_eq!(caveat(&summary, code), None, "{code}");
     }
-    // As long as several are not known, totals that began anew are not held against the client's.
+    // As long as several are not known, totals that began again are not compared with the client's.
     let summary = told(99, 1);
     assert_eq!(caveat(&summary, "server_restarted"), Some(Severity::Warn));
     assert_eq!(caveat(&summary, "several_servers"), None);

@@ -74,7 +74,7 @@ pub(super) struct ShareSeries<'a> {
 }
 
 impl ShareSeries<'_> {
-    /// Whether so large a share is kept; none where that is not clear.
+    /// Whether so large a share is kept; none if that is not clear.
     pub(super) fn decide(&self, needed: f64) -> Option<TestVerdict> {
         // A share of all cannot be proven by a sample.
         if !(needed > 0.0 && needed < 1.0) {

@@ -166,7 +166,7 @@ fn errors_beyond_chance_are_hopeless() {
     // All refused: known from twenty on.
     assert_eq!(ended(&plan, failing(60, |_| true)), (HOPELESS, 2.0));
     // One in a hundred is what may be; it is never called more, and refusals that end first are
-    // held against all that were due.
+    // compared with all that were due.
     assert_eq!(ended(&plan, failing(60, |i| i % 100 == 0)).0, None);
     assert_eq!(ended(&plan, failing(60, |i| i % 10 == 0)).0, HOPELESS);
     let lenient = point("errors < 20%", None, 60, 10.0);
