@@ -291,7 +291,7 @@ fn another_workload_is_refused_and_another_draw_of_it_is_not() {
         false,
     );
     assert_eq!(all[0].side, 2);
-    assert!(all[0].message.contains("`chat` on the reference, `code` here"), "{}", all[0].message);
+    assert!(all[0].message.contains("`chat` on the reference, `code` on this side"), "{}", all[0].message);
     assert!(all[0].message.contains("hash aaaa against bbbb"), "{}", all[0].message);
     assert!(all[0].touches("ttft_p99") && all[0].touches("attainment"));
 }
@@ -417,7 +417,7 @@ fn unknown_caches_are_named_where_there_was_something_in_them() {
 #[test]
 fn messages_name_both_values_and_are_harmless() {
     let all = differences(&side(), &with(|facts| facts.output_mean = Some(80.0)), 1, true);
-    assert!(all[0].message.contains("100.0 tokens on average on the reference, 80.0 here"));
+    assert!(all[0].message.contains("100.0 tokens on average on the reference, 80.0 on this side"));
     assert!(all[0].message.contains("25% apart"), "{}", all[0].message);
     let hostile = with(|facts| facts.model = format!("\u{1b}]0;{}", "x".repeat(10_000)));
     let all = differences(&side(), &hostile, 1, true);
