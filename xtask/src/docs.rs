@@ -24,7 +24,7 @@ The message in a report has the figures of that run. `info` caveats do not chang
 <!-- Made by `cargo xtask docs` from crates/model/src/caveat/explanation.rs. -->
 ";
 
-/// Writes the pages anew.
+/// Writes the pages again.
 #[expect(clippy::print_stderr, reason = "says what was written")]
 pub(crate) fn write() -> Result<(), String> {
     let path = path();

@@ -1,7 +1,7 @@
 //! pyarrow, pandas, `DuckDB` and Polars as judges of our exports.
 //!
 //! A short run on the simulated engine is exported in every shape; `check.py` reads the files with
-//! the programs of others and computes their figures anew.
+//! the programs of others and computes their figures again.
 
 use std::fs;
 use std::path::Path;

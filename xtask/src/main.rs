@@ -28,7 +28,7 @@ use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
 const TASKS: [(&str, &str); 18] = [
-    ("test", "formatting, lints, tests, doc tests and documentation, as CI runs them"),
+    ("test", "formatting, words, lints, tests, doc tests and documentation, as CI runs them"),
     (
         "bench",
         "[--seconds N] [--peers] [--only NAME]: the budgets, against a raw-epoll floor and a server of known timing",
@@ -117,6 +117,7 @@ fn test() -> Result<(), String> {
     layers::check()?;
     schemas::check()?;
     docs::check()?;
+    words::check()?;
     supply::check()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     retries::begin()?;
@@ -153,7 +154,8 @@ fn embedding() -> Result<(), String> {
 
 /// Builds what is judged, and says where `goodput` is.
 fn programs() -> Result<PathBuf, String> {
-    // Of the whole workspace, whose features the tests were built with: a package alone is built anew.
+    // Of the whole workspace, whose features the tests were built with: a package alone is built
+    // again.
     let programs = ["--bin", "goodput", "--example", "ids", "--example", "embed"];
     cargo(&[&["build", "--workspace", "--locked"][..], &programs].concat(), &[])?;
     Ok(target_folder().join("debug/goodput"))

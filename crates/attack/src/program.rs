@@ -59,7 +59,7 @@ pub(crate) struct RunningProcess {
 /// A process that ended, or had to be killed.
 #[derive(Debug)]
 pub(crate) struct EndedProcess {
-    /// None where it was killed by a signal, by us at the limit or by the system.
+    /// None if it was killed by a signal, by us at the limit or by the system.
     pub(crate) code: Option<i32>,
     pub(crate) seconds: f64,
     /// Highest resident memory, sampled every 5 ms.

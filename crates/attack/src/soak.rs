@@ -18,7 +18,7 @@ use stack::{ProcessStack, VARIANTS};
 /// Time between two samples.
 const EVERY: Nanos = Nanos::from_millis(5_000);
 
-/// Runs the stacks and judges every series; true where nothing grows and every process succeeds.
+/// Runs the stacks and judges every series; true if nothing grows and every process succeeds.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
 pub(crate) fn soak(words: &[String]) -> Result<bool, String> {
     let goodput = Binary { path: crate::goodput(words)? };

@@ -31,14 +31,14 @@ impl ClimbKind {
     }
 }
 
-/// What was seen at one level.
+/// What was measured at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationLevel {
     /// What was raised.
     pub kind: ClimbKind,
-    /// To what.
+    /// The level it was raised to.
     pub level: f64,
-    /// Streamed events per second that came.
+    /// Streamed events received per second.
     pub events_per_s: f64,
     /// Requests per second that were sent.
     pub requests_per_s: f64,
@@ -52,9 +52,9 @@ pub struct CalibrationLevel {
     pub slip_ms: [Option<f64>; 2],
     /// How late bytes were read at p99.
     pub lag_ms: Option<f64>,
-    /// Why it was not carried well; none if it was.
+    /// Why the level exceeded the limits; none if it did not.
     pub limited_by: Option<String>,
-    /// Whether that was the client's fault, and not the test server's.
+    /// Whether the client caused that, and not the test server.
     pub is_clients_limit: bool,
 }
 
@@ -88,7 +88,7 @@ impl CalibrationLevel {
 
     fn find_limit(&mut self, failed: u64, server_late_ms: f64) {
         let late = |what: &str, ms: Option<f64>| match ms {
-            None => Some(format!("no {what} to be had")),
+            None => Some(format!("no {what} was measured")),
             Some(ms) => (ms > ERROR_LIMIT_MS).then(|| format!("{what} {ms:.2} ms at p99")),
         };
         let of_client = (failed > 0)
@@ -126,7 +126,7 @@ pub fn next_level(kind: ClimbKind, done: &[CalibrationLevel]) -> Option<f64> {
 }
 
 /// The most that was carried: events per second over streams, requests per second over requests.
-/// Where the climb ended for another reason than the client there is no ceiling.
+/// None if the climb ended for a reason other than the client.
 pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
     let most = |kind: ClimbKind, rate: fn(&CalibrationLevel) -> f64| {
         let of_kind = || done.iter().filter(|level| level.kind == kind);
@@ -146,7 +146,7 @@ pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
 pub struct Calibration {
     /// `goodput.calibration/1`
     pub schema: String,
-    /// Version of goodput that was calibrated.
+    /// Version of goodput that made the calibration.
     pub version: String,
     /// When (RFC 3339).
     pub date: String,
@@ -156,11 +156,11 @@ pub struct Calibration {
     pub cpus: u64,
     /// Threads that sent and received.
     pub workers: u32,
-    /// Who stamped arrivals: `kernel` or `read`.
+    /// What stamped arrivals: `kernel` or `read`.
     pub stamps: String,
     /// Every level, in the order measured.
     pub levels: Vec<CalibrationLevel>,
-    /// What came of it.
+    /// The most that the client carries.
     pub ceiling: Ceiling,
 }
 

@@ -38,26 +38,26 @@ const RISKY: f64 = 0.05;
 /// Hours of a month: a twelfth of a year.
 pub const MONTH_HOURS: f64 = 730.0;
 
-/// What is asked.
+/// The question.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Requests per second that shall be carried.
+    /// Requests per second to carry.
     pub target_rps: f64,
-    /// Load to spare, as a share of the target.
+    /// Headroom, as a share of the target.
     pub headroom: f64,
     /// GPUs of a replica.
     pub gpus_per_replica: Option<u32>,
-    /// What a GPU costs for an hour.
+    /// Price of a GPU per hour.
     pub price_per_gpu_hour: Option<f64>,
-    /// A number of replicas to look at besides.
+    /// An additional number of replicas to look at.
     pub replicas: Option<u64>,
 }
 
-/// Why a line of the plan is to be read with care.
+/// Why a note of the plan matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanNoteKind {
-    /// It holds only if this does.
+    /// The plan holds only if this does.
     Assumed,
     /// It lies beyond what was measured.
     Extrapolated,
@@ -88,7 +88,7 @@ impl PlanNote {
 pub struct Rates {
     /// Requests per second.
     pub requests_per_s: f64,
-    /// Prompt tokens per second; none where they were not counted.
+    /// Prompt tokens per second; none if they were not counted.
     pub input_tps: Option<f64>,
     /// Output tokens per second.
     pub output_tps: Option<f64>,
@@ -128,7 +128,7 @@ pub struct Capacity {
     pub basis: Basis,
     /// What was asked.
     pub question: Question,
-    /// How many replicas, by how much is to be spare.
+    /// The number of replicas, by spare capacity.
     pub fleets: Fleets,
     /// Rates.
     pub throughput: FleetThroughput,
@@ -136,14 +136,14 @@ pub struct Capacity {
     pub expected: Vec<Expected>,
     /// Money; none without a price.
     pub cost: Option<Cost>,
-    /// Joules of the GPUs per output token at the confirmed rate; none where it was not measured.
+    /// Joules of the GPUs per output token at the confirmed rate; none if not measured.
     pub energy_j_per_output_token: Option<f64>,
-    /// Energy of the GPUs; none where it was not measured.
+    /// Energy of the GPUs; none if it was not measured.
     #[serde(default)]
     pub energy: Option<EnergyPlan>,
     /// Hour by hour; none without traffic.
     pub traffic: Option<TrafficPlan>,
-    /// Steps of several calls; none where not asked.
+    /// Steps of several calls; none unless requested.
     pub fan_out: Option<FanOut>,
     /// What it rests on.
     pub notes: Vec<PlanNote>,
@@ -157,14 +157,14 @@ impl Capacity {
 /// The plan for a constant load. Traffic and fan-out are added by who has them.
 pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     question.check()?;
-    let fleets = Fleets::of(&basis, &question)?;
+    let fleets = Fleets::new(&basis, &question)?;
     let confirmed = basis.confirmed_rps;
     let at = |rps: f64, about: &str| expected(&basis.levels, rps, about);
     let here = at(confirmed, "confirmed");
     let share = |fleet: &Fleet| question.target_rps / fleet.replicas as f64;
     let mut expectations = vec![here.clone()];
     let target = at(share(&fleets.with_headroom), "target");
-    let energy = EnergyPlan::of(&question, &fleets, &here, &target);
+    let energy = EnergyPlan::new(&question, &fleets, &here, &target);
     expectations.push(target);
     if fleets.with_headroom.replicas > 1 {
         let left = (fleets.with_headroom.replicas - 1) as f64;
@@ -174,7 +174,7 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     expectations
         .retain(|expected| expected.at_rps <= confirmed * (1.0 + 1e-9) && expected.has_latency());
     let throughput = throughput(&basis, &question, &here);
-    let cost = Cost::of(&basis, &question, &fleets, &here);
+    let cost = Cost::new(&basis, &question, &fleets, &here);
     let mut notes = notes(&basis, &here, &fleets);
     notes.extend(energy_note(&question, energy.as_ref()));
     Ok(Capacity {
@@ -201,14 +201,16 @@ impl Question {
             return Err(Refused::new("the target rate must be a number above zero"));
         }
         if !(0.0..=5.0).contains(&self.headroom) {
-            return Err(Refused::new("headroom must lie between 0 % and 500 %"));
+            return Err(Refused::new("headroom must be between 0 % and 500 %"));
         }
         if self.gpus_per_replica == Some(0) || self.replicas == Some(0) {
-            return Err(Refused::new("there is at least one replica, and at least one GPU in it"));
+            return Err(Refused::new(
+                "the numbers of replicas and of GPUs per replica must be at least 1",
+            ));
         }
         match (self.price_per_gpu_hour, self.gpus_per_replica) {
             (Some(price), _) if !(price.is_finite() && price >= 0.0) => {
-                Err(Refused::new("a price is a number from zero up"))
+                Err(Refused::new("a price is a number of at least zero"))
             }
             (Some(_), None) => {
                 Err(Refused::new("a price per GPU needs the number of GPUs per replica")
@@ -242,29 +244,30 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Extrapolated,
             format!(
-                "the figures are of one replica; {} of them are taken to carry {} times as much, \
-                 behind a balancer that loses nothing",
+                "the figures are those of one replica; {} replicas are assumed to carry {} times \
+                 as much, behind a load balancer that adds no loss",
                 fleets.most(),
                 fleets.most()
             ),
         );
     }
     if basis.most_rps().is_none() {
-        let text = "nothing bounds what a replica carries: the replicas needed may be fewer";
+        let text = "no upper limit of a replica is known: fewer replicas may be enough";
         add(PlanNoteKind::Missing, text.to_owned());
     }
     match basis.over_claim_risk {
         Some(risk) if risk >= RISKY => add(
             PlanNoteKind::Doubt,
             format!(
-                "the limit of a replica lies more than 3 % below the confirmed rate with a chance of \
-                 about {:.0} %: the worst case counts",
+                "the limit of a replica is more than 3 % below the confirmed rate with a \
+                 probability of about {:.0} %: plan for the worst case",
                 100.0 * risk
             ),
         ),
         None if basis.origin == Origin::Sweep => add(
             PlanNoteKind::Missing,
-            "how likely a replica carries less than the confirmed rate is not known".to_owned(),
+            "the probability that a replica carries less than the confirmed rate is unknown"
+                .to_owned(),
         ),
         _ => {}
     }
@@ -272,8 +275,8 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Doubt,
             format!(
-                "not every run at the confirmed rate has {}: it is that of the others, which may be \
-                 the better ones",
+                "not every run at the confirmed rate has {}: the value is that of the runs that \
+                 have it, which may be the better ones",
                 here.partial.join(", ")
             ),
         );
@@ -282,15 +285,15 @@ fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
         add(
             PlanNoteKind::Extrapolated,
             "no point was measured at the confirmed rate; tokens per request are those of the \
-             nearest"
+             nearest point"
                 .to_owned(),
         );
     }
     if here.footing == Footing::Nothing {
-        let text = "no measured points: latency, tokens and their prices are not known";
+        let text = "no measured points: latency, tokens, and their prices are unknown";
         add(PlanNoteKind::Missing, text.to_owned());
     } else {
-        let text = "the traffic to come has the measured prompts, answers and arrivals (Poisson)";
+        let text = "future traffic has the measured prompts, answers, and arrivals (Poisson)";
         add(PlanNoteKind::Assumed, text.to_owned());
     }
     notes
@@ -300,8 +303,8 @@ fn energy_note(question: &Question, energy: Option<&EnergyPlan>) -> Option<PlanN
     match energy {
         Some(_) => Some(PlanNote::new(
             PlanNoteKind::Assumed,
-            "the GPUs that were watched are those of one replica; energy is theirs alone, without \
-             processors, fans and losses of their nodes",
+            "the measured GPUs are those of one replica; energy covers the GPUs only, without the \
+             processors, fans, and losses of their nodes",
         )),
         None if question.price_per_gpu_hour.is_some() => {
             Some(PlanNote::new(PlanNoteKind::Missing, "energy was not measured"))

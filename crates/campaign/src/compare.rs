@@ -57,10 +57,10 @@ pub enum Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrder {
-    /// Each second block in the reverse order of the one before it, which is drawn.
+    /// Every second block in the reverse order of the one before it, which is random.
     #[default]
     Abba,
-    /// Drawn anew for each block.
+    /// A new random order for each block.
     Random,
 }
 
@@ -68,11 +68,11 @@ pub enum BlockOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Design {
-    /// Names of the sides; the first is what the others are held against.
+    /// Names of the sides; the others are compared with the first.
     pub sides: Vec<String>,
     /// What is compared.
     pub quantity: Quantity,
-    /// Load levels; empty where goodput is searched for.
+    /// Load levels; empty if goodput is searched for.
     pub levels: Vec<Level>,
     /// Blocks after which it may end, ascending; the last is the end.
     pub looks: Vec<u32>,
@@ -88,20 +88,20 @@ pub struct Design {
     pub settle_s: f64,
     /// Seed of the first runs; each block has one of its own at each level, which all sides share.
     pub seed: u64,
-    /// Changes smaller than this, in proportion, do not matter.
+    /// Relative changes smaller than this do not matter.
     pub margin: f64,
     /// Margins of single metrics that are not `margin`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub margins: BTreeMap<String, f64>,
-    /// Chance of a wrong word about any of the tested figures.
+    /// Probability of a wrong verdict about any of the tested figures.
     pub alpha: f64,
-    /// What must hold; empty: the usual family of figures against the margin.
+    /// The gates; empty: the default figures against the margin.
     #[serde(default)]
     pub gates: Vec<Gate>,
-    /// The figures that are tested where no gate says otherwise; empty: the usual ones.
+    /// The figures that are tested without gates; empty: the default ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub family: Vec<String>,
-    /// Whether both sides are the same target, to learn how much chance there is.
+    /// Whether both sides are the same target, to measure the noise floor.
     #[serde(default)]
     pub same_target: bool,
 }
@@ -144,13 +144,13 @@ impl Design {
 /// A run to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAsk {
-    /// From 1; its folder has this number.
+    /// From 1; also the number of its folder.
     pub number: u32,
     /// From 1.
     pub block: u32,
     /// Place among the sides.
     pub side: u32,
-    /// Place among the levels; 0 where goodput is searched for.
+    /// Place among the levels; 0 if goodput is searched for.
     pub level: u32,
     /// Seed of arrivals and prompts: that of its block at its level.
     pub seed: u64,
@@ -163,16 +163,16 @@ pub struct ComparedRun {
     pub ask: RunAsk,
     /// Whether to believe it.
     pub verdict: Verdict,
-    /// The gravest reason not to, where there is one.
+    /// The most serious caveat, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Caveat>,
     /// Its figures, by name.
     pub figures: BTreeMap<String, Figure>,
-    /// What must be the same on all sides.
+    /// What should be the same on all sides.
     pub facts: SideFacts,
 }
 
-/// The first of the gravest caveats of a run; none where it has only notes.
+/// The first of the gravest caveats of a run; none if it has only notes.
 pub fn doubt(caveats: &[Caveat]) -> Option<Caveat> {
     let of = |severity| caveats.iter().find(|caveat| caveat.severity == severity);
     of(Severity::Void).or_else(|| of(Severity::Warn)).cloned()

@@ -31,11 +31,11 @@ use crate::compare::Gate;
 pub struct Pair {
     /// When it arrived, from the beginning.
     pub at: Nanos,
-    /// What the primary did; its due instant is when the exchange with it began.
+    /// What the primary did; its scheduled instant is when the exchange with it began.
     pub primary: RequestRecord,
     /// What the candidate did; likewise.
     pub candidate: RequestRecord,
-    /// How alike the answers are, where that was looked at.
+    /// How similar the answers are, if that was compared.
     pub likeness: Option<Likeness>,
 }
 
@@ -47,9 +47,9 @@ pub struct PairSettings {
     pub block_s: f64,
     /// Least pairs of a block: one that has fewer goes on.
     pub block_pairs: u32,
-    /// Changes smaller than this, in proportion, do not matter.
+    /// Relative changes smaller than this do not matter.
     pub margin: f64,
-    /// Chance of a wrong word about any of the tested figures.
+    /// Probability of a wrong verdict about any of the tested figures.
     pub alpha: f64,
     /// What must hold.
     pub gates: Vec<Gate>,

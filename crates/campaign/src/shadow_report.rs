@@ -18,14 +18,15 @@ pub struct ShadowReport {
     pub block_pairs: [u64; 2],
     /// Share of the pairs in which the candidate took longer, by time (`ttft`, `tpot`, `e2e`).
     pub slower: BTreeMap<String, OverBlocks>,
-    /// The candidate's time over the primary's, in the middle of the pairs of each block, by time.
+    /// The candidate's time over the primary's, as the median over the pairs of each block, by
+    /// time.
     pub ratios: BTreeMap<String, OverBlocks>,
-    /// Output tokens of an answer on average, and the candidate's over the primary's by blocks; none
-    /// where they are not counted.
+    /// Mean output tokens per answer, and the candidate's over the primary's by blocks; none if
+    /// they are not counted.
     pub output_tokens: Option<[f64; 2]>,
     /// The candidate's output tokens over the primary's.
     pub output_ratio: Option<OverBlocks>,
-    /// Finish reasons of both sides, those of good answers.
+    /// Finish reasons of completed answers of both sides.
     pub finishes: Vec<Count>,
     /// Pairs that completed for the same reason.
     pub same_finish: u64,
@@ -33,7 +34,7 @@ pub struct ShadowReport {
     pub statuses: Vec<Count>,
     /// Failures of both sides by class.
     pub failures: Vec<Count>,
-    /// How alike the answers are, where that was looked at.
+    /// How similar the answers are, if that was compared.
     pub likeness: Option<LikenessSummary>,
 }
 
@@ -42,7 +43,7 @@ pub struct ShadowReport {
 pub struct OverBlocks {
     /// The value.
     pub value: f64,
-    /// Lower end of its 95 % interval; none where there are too few blocks.
+    /// Lower end of its 95 % interval; none with too few blocks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -51,21 +52,21 @@ pub struct OverBlocks {
 /// How often something happened on each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// What. Foreign text: escape it wherever it is shown.
+    /// What happened. Foreign text: escape it wherever it is shown.
     pub name: String,
     /// On the primary, and on the candidate.
     pub counts: [u64; 2],
 }
 
-/// How alike the answers of both sides are.
+/// How similar the answers of both sides are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LikenessSummary {
-    /// Pairs that were looked at.
+    /// Pairs that were compared.
     pub pairs: u64,
-    /// Those that are the same to the byte.
+    /// Those that are byte-identical.
     pub exact: u64,
-    /// The median share of the longer answer that is the same from the beginning.
+    /// The median share of the longer answer up to which both are identical.
     pub prefix_share: Option<f64>,
     /// The median of the candidate's length over the primary's, in characters.
     pub length_ratio: Option<f64>,
@@ -77,18 +78,18 @@ pub struct LikenessSummary {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShadowFacts {
-    /// Share of the requests that was to be mirrored.
+    /// Share of the requests to mirror.
     pub share: f64,
-    /// Requests that passed, of the paths that can be mirrored.
+    /// Requests that passed, to paths that can be mirrored.
     pub passed: u64,
     /// Those that were chosen.
     pub chosen: u64,
-    /// Those that the candidate was sent.
+    /// Those that were sent to the candidate.
     pub mirrored: u64,
-    /// Those of which both sides are known.
+    /// Those with answers from both sides.
     pub pairs: u64,
     /// Chosen ones that have no pair, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Why mirroring ended before the end, where it did.
+    /// Why mirroring ended early, if it did.
     pub ended: Option<String>,
 }

@@ -31,13 +31,13 @@ pub enum Axis {
     Concurrency,
 }
 
-/// How much time a sweep may take to be sure.
+/// How much effort a sweep makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// A first look.
     Quick,
-    /// METHOD's minimum for each point: a minute, and five times p99 E2E.
+    /// The minimum for each point: a minute, and five times p99 E2E.
     Standard,
     /// Ten minutes for each point.
     Certified,
@@ -49,34 +49,36 @@ pub enum Effort {
 pub struct SweepPlan {
     /// What is raised.
     pub axis: Axis,
-    /// Levels that are measured in any case, ascending; empty where they are to be found.
+    /// Levels that are always measured, ascending; empty: chosen by goodput.
     pub levels: Vec<f64>,
-    /// The search goes no lower; none where nothing was said.
+    /// Lowest level of the search; none if not given.
     pub least: Option<f64>,
-    /// And no higher.
+    /// Highest level of the search.
     pub most: Option<f64>,
-    /// How much time it may take.
+    /// The effort.
     pub effort: Effort,
-    /// Whether the highest level that keeps the SLO is looked for.
+    /// Whether to search for the highest level that keeps the SLO.
     pub search: bool,
-    /// Length of the sustained test at the answer, in seconds; none: as the effort has it; 0: no
-    /// such test.
+    /// Length of the sustained run at the goodput, in seconds; none: by the effort; 0: no sustained
+    /// run.
     pub sustained_s: Option<f64>,
-    /// Measured seconds of each point; none: as the effort has it.
+    /// Measured seconds of each point; none: by the effort.
     pub point_s: Option<f64>,
-    /// Measured requests of each point at least; none: as the effort has it.
+    /// Fewest measured requests of each point; none: by the effort.
     pub point_requests: Option<u64>,
-    /// Load before the measured part of each point, in seconds; none: by the time answers take.
+    /// Load before the measured part of each point, in seconds; none: derived from the time of
+    /// answers.
     pub burn_in_s: Option<f64>,
     /// Pause between points, in seconds.
     pub settle_s: f64,
-    /// Whether each open-loop point has a closed-loop twin with as many users as requests were in flight.
+    /// Whether each open-loop point is followed by a closed-loop point with as many users as
+    /// requests were in flight.
     pub twins: bool,
-    /// Seed of the first point; each point has one of its own.
+    /// Seed of the first point; each point has its own.
     pub seed: u64,
-    /// What users were promised.
+    /// The SLO.
     pub slo: Option<Slo>,
-    /// The share of requests that must keep all promises about single requests.
+    /// The share of requests that must keep all terms about single requests.
     pub attainment: Option<f64>,
 }
 
@@ -142,21 +144,21 @@ fn short(rate: f64) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A short closed loop of the measured shape: warms the server up, and tells how fast it is.
+    /// A short closed loop of the measured workload: warms the server up, and shows how fast it is.
     WarmUp,
-    /// A level that was asked for, or that fills the curve.
+    /// A given level, or one that fills the curve.
     Grid,
-    /// A level that was measured before, to see whether the server is still the same.
+    /// A level that was measured before, to see whether the server has changed.
     Anchor,
-    /// Looking for a level that is too much, or not.
+    /// Looking for a level over the limit, or below it.
     Bracket,
     /// Closing in.
     Bisect,
-    /// Near the estimated limit, to know it better.
+    /// Near the estimated limit, to locate it better.
     Focus,
     /// An independent run that must keep the SLO.
     Confirm,
-    /// The long run at the answer.
+    /// The sustained run at the goodput.
     Sustain,
     /// The closed-loop twin of an open-loop point.
     Twin,
@@ -165,7 +167,7 @@ pub enum Purpose {
 /// A point to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PointAsk {
-    /// From 1; its folder has this number.
+    /// From 1; also the number of its folder.
     pub number: u32,
     /// Why.
     pub purpose: Purpose,
@@ -175,11 +177,11 @@ pub struct PointAsk {
     pub burn_in_s: f64,
     /// Measured seconds at most.
     pub seconds: f64,
-    /// Measured requests at most; none: as many as come in that time.
+    /// Measured requests at most; none: as many as arrive in that time.
     pub requests: Option<u64>,
     /// Seed of its arrivals and prompts.
     pub seed: u64,
-    /// When it may end before its time; none: it runs to its end.
+    /// When it may end early; none: it runs to its end.
     pub stops: Option<StopEarly>,
 }
 
@@ -188,7 +190,7 @@ pub struct PointAsk {
 pub struct Point {
     /// What was asked.
     pub ask: PointAsk,
-    /// What came of it.
+    /// Its figures.
     pub figures: Figures,
 }
 

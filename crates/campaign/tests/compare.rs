@@ -157,9 +157,9 @@ fn figures_are_taken_from_all_over_the_summary() {
     summary.gpu = Some(GpuSummary { energy: Some(energy), ..GpuSummary::default() });
     assert_eq!(value(&summary, "joules_per_output_token"), Some(0.4));
     assert_eq!(metric("joules_per_output_token").unwrap().better, Better::Lower);
-    let point = Figures::of(&summary);
+    let point = Figures::from_summary(&summary);
     assert_eq!((point.gpu_power_w, point.joules_per_output_token), (Some(500.0), Some(0.4)));
-    // Beyond the time limit there is no value, whatever stands there.
+    // A value beyond the time limit is missing, whatever the field holds.
     assert!(value(&summary, "ttft_p99").is_some());
     summary.metrics.get_mut("ttft").unwrap().percentiles.get_mut("99").unwrap().is_censored = true;
     assert_eq!(value(&summary, "ttft_p99"), None);

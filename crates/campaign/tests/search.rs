@@ -170,8 +170,8 @@ fn study() {
     }
 }
 
-/// METHOD 3.5 as it stands: bracket by 1.4, bisection by probes of 300 requests, two confirming runs
-/// of 1,500, 4 % down where one fails.
+/// The plain search: bracket by 1.4, bisection by probes of 300 requests, two confirming runs of
+/// 1,500, 4 % down where one fails.
 #[test]
 #[ignore = "minutes: what the search is compared with in docs/design/015"]
 fn plain_study() {

@@ -48,7 +48,7 @@ pub(crate) use load::{ClientArgs, LoadArgs, Switch};
 pub(crate) use log::LogArgs;
 pub(crate) use merge::MergeArgs;
 pub(crate) use mock::MockArgs;
-pub(crate) use observe::{BesideArgs, MetricsSwitch, ObserveArgs};
+pub(crate) use observe::{HookArgs, MetricsSwitch, ObserveArgs};
 pub(crate) use output::{OutputArgs, ScreenName};
 pub(crate) use proxy::{HttpName, ProxyArgs};
 pub(crate) use record::{RecordArgs, TraceFileArgs};

@@ -1,4 +1,4 @@
-//! `goodput audit`: what a result is worth, whoever wrote it.
+//! `goodput audit`: what a result of any tool is worth.
 
 use std::process::ExitCode;
 

@@ -28,7 +28,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
         output::page(&goodput_report::calibration(&calibration))?;
     }
     let Some(path) = path else {
-        output::note("\nnot saved: no level was carried; the reasons stand in the table");
+        output::note("\nnot saved: no level was within the limits; the table shows why");
         return Ok(ExitCode::from(exit::VOID));
     };
     let path = plain(&path.display().to_string());
@@ -39,7 +39,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// For the eye, while it goes on.
+/// Prints a line, unless `--quiet` is set.
 fn say(args: &CalibrateArgs, line: &str) {
     if !args.quiet {
         output::note(line);
@@ -52,7 +52,7 @@ fn save(args: &CalibrateArgs, calibration: &Calibration) -> Result<PathBuf, Fail
         (None, Some(path)) => path,
         (None, None) => {
             return Err(Failed::usage("neither XDG_STATE_HOME nor HOME is set")
-                .hint("--output FILE names another place"));
+                .hint("name a file with --output FILE"));
         }
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -19,7 +19,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     let target_rps = match (args.target_rps, &load) {
         (Some(target), _) => target,
         (None, Some(load)) => load.traffic.peak_rps(),
-        (None, None) => return Err(Failed::usage("there is no load to plan for")),
+        (None, None) => return Err(Failed::usage("no load was given to plan for")),
     };
     let question = Question {
         target_rps,
@@ -37,9 +37,8 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
         add_fan_out(&mut capacity, &found, calls);
     }
     if let Some(path) = &args.html {
-        report::replace(path, goodput_report::capacity_html(&capacity).as_bytes()).map_err(
-            |failed| failed.hint("--html takes the name of a file in a folder that is there"),
-        )?;
+        report::replace(path, goodput_report::capacity_html(&capacity).as_bytes())
+            .map_err(|failed| failed.hint("--html takes a file name in an existing folder"))?;
     }
     if args.json {
         output::data(report::json(&capacity).as_bytes())?;
@@ -49,7 +48,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The load over time; none where none was asked for.
+/// The load over time; none if none was asked for.
 fn load(args: &CapacityArgs) -> Result<Option<TrafficLoad>, Failed> {
     match (args.diurnal, &args.traffic) {
         (Some(day), _) => TrafficLoad::diurnal(day.peak, day.trough, day.peak_hour).map(Some),
@@ -74,8 +73,8 @@ fn confirmed(found: &CapacityBasis) -> Expected {
 fn add_fan_out(capacity: &mut Capacity, found: &CapacityBasis, calls: u32) {
     let here = confirmed(found);
     if matches!(here.footing, Footing::Nothing | Footing::AboveMeasured) {
-        let text =
-            "latency of a step with several calls: nothing was measured at the confirmed rate";
+        let text = "the latency of a step with several calls is unknown: nothing was measured at \
+                    the confirmed rate";
         capacity.notes.push(PlanNote::new(PlanNoteKind::Missing, text));
         return;
     }

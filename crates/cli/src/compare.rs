@@ -17,15 +17,15 @@ use crate::result::{folder_path, show};
 use crate::setup::Setup;
 use crate::{explicit_flags, output, report, verdict, workload};
 
-/// What may stand beside `--resume`: URLs for the secrets in them, which are not kept, more ways to show
-/// the result, and the command that the folder may run.
-const BESIDE_RESUME: [&str; 8] =
+/// The flags that can be combined with `--resume`: URLs, whose secrets are not kept, other formats
+/// of the result, and the command that the folder may run.
+const WITH_RESUME: [&str; 8] =
     ["targets", "list", "metrics_urls", "gpu", "junit", "markdown", "switch_cmd", "allow_commands"];
 
 /// Runs the verb: targets that answer, folders of saved runs, or files of other tools.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if args.resume.is_some() {
-        explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
+        explicit_flags::refuse_with("resume", &WITH_RESUME)?;
     }
     if foreign::is_meant(args) {
         return foreign::compare(args);

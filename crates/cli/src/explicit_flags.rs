@@ -31,7 +31,7 @@ const ALWAYS: [&str; 15] = [
 /// The flags of this process' command line by their ids (`slo`, `num_requests`), each with what it
 /// is called there (`--num-requests`); targets are among them.
 pub(crate) fn flags() -> Vec<(String, String)> {
-    of(words())
+    typed_flags(words())
 }
 
 /// Whether this flag was typed.
@@ -40,7 +40,7 @@ pub(crate) fn is_typed(id: &str) -> bool {
 }
 
 /// Refuses every flag but these next to one that names a plan or a folder.
-pub(crate) fn refuse_beside(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
+pub(crate) fn refuse_with(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
     refuse_others(&flags(), flag, allowed)
 }
 
@@ -55,10 +55,10 @@ fn refuse_others(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Re
     Err(Failed::usage(format!(
         "`--{flag}` continues with its own settings: {others} cannot be given again"
     ))
-    .hint(format!("leave out {others}, or leave out --{flag} to start over")))
+    .hint(format!("remove {others}, or remove --{flag} to start over")))
 }
 
-fn of(words: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
+fn typed_flags(words: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
     let command = Arguments::command();
     let Ok(matches) = command.clone().try_get_matches_from(words) else { return Vec::new() };
     let found = matches.subcommand().zip(matches.subcommand_name());
@@ -83,7 +83,10 @@ mod tests {
     #[test]
     fn a_default_was_not_typed() {
         let names = |line: &str| -> Vec<String> {
-            of(line.split(' ').map(OsString::from)).into_iter().map(|(_, name)| name).collect()
+            typed_flags(line.split(' ').map(OsString::from))
+                .into_iter()
+                .map(|(_, name)| name)
+                .collect()
         };
         assert_eq!(names("goodput compare a b"), ["targets"]);
         let line = "goodput compare a b --margin 3% --blocks 16 --header x:y";
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn what_goes_on_is_not_asked_again() {
         let refused = |line: &str| {
-            let flags = of(line.split(' ').map(OsString::from));
+            let flags = typed_flags(line.split(' ').map(OsString::from));
             assert!(!flags.is_empty(), "{line}");
             refuse_others(&flags, "resume", &[]).map_err(|failed| failed.to_string())
         };

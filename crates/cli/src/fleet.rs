@@ -1,4 +1,4 @@
-//! A fleet of ranks that send one load: which of them this process is, by what was typed.
+//! A fleet of ranks that send one load, and which of them this process is.
 
 mod launch;
 
@@ -21,7 +21,7 @@ const TOKEN: &str = "GOODPUT_FLEET_TOKEN";
 
 /// What this process is in a fleet.
 pub(crate) enum FleetRole {
-    /// There is no fleet.
+    /// No fleet.
     Alone,
     /// It sends its shard, and waits for no other rank.
     Shard(Shard),
@@ -51,10 +51,10 @@ impl FleetRole {
                 let host = found.rendezvous();
                 if found.shard.is_part() && host.is_none() && args.rendezvous.is_none() {
                     return Err(Failed::usage(format!(
-                        "{} says which client this is, and not where client 0 is",
+                        "{} gives the rank of this process, but not where rank 0 is",
                         found.by
                     ))
-                    .hint("--rendezvous HOST:PORT says it"));
+                    .hint("give the address of rank 0 with --rendezvous HOST:PORT"));
                 }
                 (found.shard, host)
             }
@@ -88,6 +88,8 @@ fn token() -> Result<Option<Token>, Failed> {
     match std::env::var(TOKEN) {
         Ok(text) => Token::new(&text).map(Some).map_err(|error| fleet_failed(&error)),
         Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => Err(Failed::usage(format!("{TOKEN} is no text"))),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Err(Failed::usage(format!("{TOKEN} is not valid UTF-8")))
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn serve(
 ) -> Result<(), Failed> {
     let chosen = metrics::serve(address, page).map_err(|error| {
         Failed::usage(format!("cannot listen on {address} (--metrics-listen): {error}"))
-            .hint("name another address of this machine; port 0 takes any that is free")
+            .hint("use another address of this machine; port 0 picks a free port")
     })?;
     // A port that was left open can be known in no other way.
     if !quiet || address.port() == 0 {
@@ -32,7 +32,8 @@ pub(crate) fn serve(
     }
     output::warn_if_open(
         chosen,
-        "whoever can connect can read target, model and figures at /metrics, which has no password",
+        "anyone who can connect can read target, model, and figures at /metrics, which has no \
+         password",
     );
     Ok(())
 }

@@ -58,27 +58,27 @@ fn read_authorities(path: &Path) -> Result<Vec<u8>, Failed> {
     })
 }
 
-/// Whoever can reach the address can use the server behind it: that must be wanted.
+/// Anyone who can reach the address can use the server behind it, so this needs a flag.
 fn check_exposure(args: &ProxyArgs) -> Result<(), Failed> {
     if args.listen.ip().is_loopback() || args.expose {
         return Ok(());
     }
     Err(Failed::usage(format!(
-        "{} is not on the loopback: whoever can reach it could use the server behind it",
+        "{} is not a loopback address: anyone who can reach it could use the server behind it",
         args.listen
     ))
-    .hint("--expose says that this is meant; --tls-cert and --tls-key encrypt what is sent"))
+    .hint("add --expose to allow this; --tls-cert and --tls-key encrypt the traffic"))
 }
 
-/// So must be who can read how much passes.
+/// So does an address at which others can read how much traffic passes.
 pub(crate) fn check_metrics(args: &ProxyArgs, metrics: Option<SocketAddr>) -> Result<(), Failed> {
     match metrics.filter(|address| !address.ip().is_loopback() && !args.expose) {
         None => Ok(()),
         Some(address) => Err(Failed::usage(format!(
-            "{address} (--metrics-listen) is not on the loopback: whoever can reach it could read \
-             how much passes"
+            "{address} (--metrics-listen) is not a loopback address: anyone who can reach it could \
+             read how much traffic passes"
         ))
-        .hint("--expose says that this is meant")),
+        .hint("add --expose to allow this")),
     }
 }
 
@@ -88,12 +88,12 @@ pub(crate) fn check_loop(listen: SocketAddr, upstream: &Upstream) -> Result<(), 
         return Ok(());
     }
     let shown = upstream.url.shown();
-    Err(Failed::usage(format!("{shown} is the address that goodput is to listen on itself"))
-        .hint("--listen takes another port; port 0 picks a free one"))
+    Err(Failed::usage(format!("{shown} is the address that goodput itself listens on"))
+        .hint("choose another port with --listen; port 0 picks a free one"))
 }
 
-/// Says so where a server does not answer yet: it may still come, so nothing ends here. A name that
-/// cannot be resolved does.
+/// Warns if a server does not answer yet: it may still start, so this is not an error. A name that
+/// cannot be resolved is one.
 pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
     if let Some(why) = goodput_live::first_look(upstream).map_err(|error| unusable(&error))? {
         let shown = upstream.url.shown();
@@ -106,15 +106,15 @@ pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
 
 /// Says where clients can connect.
 pub(crate) fn say_listening(address: SocketAddr, is_encrypted: bool) {
-    // A port that was left open can be known in no other way.
+    // If the port was left open, this is the only way to learn it.
     let scheme = if is_encrypted { "https" } else { "http" };
     output::note(&format!("listening on {scheme}://{address}"));
     output::warn_if_open(
         address,
         if is_encrypted {
-            "whoever can connect can use the server behind it"
+            "anyone who can connect can use the server behind it"
         } else {
-            "what clients send is not encrypted; --tls-cert and --tls-key do that"
+            "what clients send is not encrypted; --tls-cert and --tls-key encrypt it"
         },
     );
 }

@@ -83,7 +83,7 @@ fn escaped(line: &str) -> String {
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// Hands the page to `man`; false where that does not work.
+/// Hands the page to `man`; false if that does not work.
 fn is_shown(page: &[u8]) -> bool {
     let mut man = Command::new("man");
     let Ok(mut child) = man.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn()

@@ -52,7 +52,8 @@ fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
     output::warn_if_open(
         mock.address(),
-        "whoever can connect can use this engine; `--listen 127.0.0.1:8000` keeps it to this machine",
+        "anyone who can connect can use this engine; `--listen 127.0.0.1:8000` keeps it to this \
+         machine",
     );
     let (mut seen, printer) = ((0, 0), Printer::new(false));
     signals::until_stopped(LOOK_AFTER, || {
@@ -117,7 +118,7 @@ fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
 
 fn summary(tally: &MockTally) -> String {
     let mut line = format!(
-        "served {} requests, {} token events, {} of them more than 1 ms late",
+        "served {} requests and {} token events, {} of them more than 1 ms late",
         tally.requests(),
         tally.events(),
         tally.late_events()
@@ -133,7 +134,7 @@ fn print_curve(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
     let Some(SourcePlan::Synthetic { input, output }) =
         preset(&args.workload).map(|class| class.source)
     else {
-        return Err(Failed::internal("a preset without lengths"));
+        return Err(Failed::internal("the preset has no lengths"));
     };
     let length = Nanos::from(args.curve_duration);
     if !args.json {

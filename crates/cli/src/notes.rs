@@ -50,6 +50,6 @@ pub(crate) fn release() {
     let Some(kept) = kept_lines().take() else { return };
     kept.lines.iter().for_each(|line| note(line));
     if kept.lost > 0 {
-        note(&format!("{} more lines were said and are lost", kept.lost));
+        note(&format!("{} more lines were printed and are lost", kept.lost));
     }
 }

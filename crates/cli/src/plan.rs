@@ -1,4 +1,4 @@
-//! From what was typed to a [`Plan`], and what may not be written beside it.
+//! From arguments to a [`Plan`], and which flags cannot be combined with a plan file.
 
 mod load;
 mod observe;
@@ -28,7 +28,7 @@ use goodput_lab::token_calibration;
 pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
     let mut plan = match &args.plan {
         Some(path) => read_plan(path).map_err(|error| {
-            Failed::usage(error.to_string()).hint("plan.toml of a run folder is such a file")
+            Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
         })?,
         None => from_flags(&args.into())?,
     };
@@ -171,7 +171,8 @@ pub(crate) fn complete_headers(plan: &mut Plan, args: &EndpointArgs) -> Result<(
     match plan.target.headers.iter().find(|header| header.value == REDACTED) {
         None => Ok(()),
         Some(header) => {
-            let message = format!("the plan does not hold the value of header `{}`", header.name);
+            let message =
+                format!("the plan does not contain the value of header `{}`", header.name);
             let hint = format!("values are never saved; add --header '{}: …'", header.name);
             Err(Failed::usage(message).hint(hint))
         }

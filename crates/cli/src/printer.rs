@@ -43,15 +43,15 @@ impl Printer {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(line.to_owned())
     }
 
-    /// Says which secret goes where, once, where a file chose it and not who typed the command. Not even
-    /// `--quiet` keeps it back.
+    /// Says once which secret goes where, if a file names it and not the command line. `--quiet`
+    /// does not silence it.
     fn key_note(&self, variable: &str, host: &str) -> Option<String> {
         if ["api_key_env", "vary"].into_iter().any(explicit_flags::is_typed) {
             return None;
         }
         let is_typed = explicit_flags::is_typed("target") || explicit_flags::is_typed("targets");
         let (kind, chosen) = if is_typed { ("note", "that variable") } else { ("warning", "both") };
-        let line = format!("{kind}: the key in ${variable} goes to {host}: a file chose {chosen}");
+        let line = format!("{kind}: the key in ${variable} goes to {host}: a file names {chosen}");
         self.is_new(&line).then_some(line)
     }
 }

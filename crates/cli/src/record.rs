@@ -26,8 +26,8 @@ use crate::{listen, live, output};
 const TERMINAL: Nanos = Nanos::from_millis(1_000);
 const PLAIN: Nanos = Nanos::from_millis(30_000);
 
-const LOUD: &str = "WARNING: --save-text: prompts and answers are written as they are; whoever reads \
-                    the trace reads what people asked";
+const LOUD: &str = "WARNING: --save-text writes prompts and answers as they are; anyone who can \
+                    read the trace can read what users wrote";
 
 /// Records until a limit or a signal ends it.
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode, Failed> {
@@ -35,7 +35,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode, Failed> {
     let options = options(args)?;
     live::look_at(&options.proxy.upstream)?;
     let shown = options.proxy.upstream.url.shown();
-    // Whoever sees where it listens may send a signal.
+    // A signal may arrive as soon as the address is printed.
     let (_sender, commands) = live::commands(&[(SignalKind::hangup(), ObserverCommand::Rotate)])?;
     let view = Arc::new(RecordView::new(args));
     let observer = Arc::<RecordView>::clone(&view);
@@ -98,7 +98,7 @@ fn announce(args: &RecordArgs, shown: &str) {
     } else {
         String::new()
     };
-    output::note(&plain(&format!("recording what goes to {shown} in {file}{share}")));
+    output::note(&plain(&format!("recording requests to {shown} in {file}{share}")));
 }
 
 /// What the user sees of a recording.

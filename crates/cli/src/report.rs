@@ -83,6 +83,6 @@ fn page(artifact: &Artifact, format: PageFormat) -> Result<String, Failed> {
 }
 
 fn no_page() -> Failed {
-    Failed::usage("of a file of another tool there is no page of that kind")
-        .hint("text, json and markdown go with files; the others need a run's folder")
+    Failed::usage("a file of another tool cannot be shown in this format")
+        .hint("use text, json, or markdown; the other formats need a run folder")
 }

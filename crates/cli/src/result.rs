@@ -43,7 +43,7 @@ pub(crate) fn show(
     if !args.quiet && !path.as_os_str().is_empty() {
         show_folder(path);
         if !args.json && !args.verbose {
-            output::note(&format!("everything: goodput report -v {}", shown(path)));
+            output::note(&format!("full report: goodput report -v {}", shown(path)));
         }
     }
     Ok(())

@@ -17,8 +17,8 @@ use crate::result::{folder_path, show};
 use crate::setup::Setup;
 use crate::{explicit_flags, plan, report, workload};
 
-/// What may stand beside `--plan`.
-const BESIDE_PLAN: [&str; 19] = [
+/// The flags that can be combined with `--plan`.
+const WITH_PLAN: [&str; 19] = [
     "target",
     "repeat",
     "model",
@@ -43,7 +43,7 @@ const BESIDE_PLAN: [&str; 19] = [
 /// Runs the verb: a plan by what was typed, this process's role in a fleet, and one run or several.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
-        explicit_flags::refuse_beside("plan", &BESIDE_PLAN)?;
+        explicit_flags::refuse_with("plan", &WITH_PLAN)?;
     }
     let plan = plan::resolve(args)?;
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
@@ -72,8 +72,8 @@ fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
     Ok(code)
 }
 
-/// Takes this process's place in a fleet: the coordinator gathers the other ranks; a shard that waits for no
-/// other is stated in the result.
+/// Joins the fleet: the coordinator gathers the other ranks; a shard that does not wait for others
+/// is stated in the result.
 fn take_part(
     setup: &mut Setup,
     role: FleetRole,
@@ -83,8 +83,8 @@ fn take_part(
     match role {
         FleetRole::Alone | FleetRole::Rank(_) => Ok(None),
         FleetRole::Shard(_) if is_repeated => {
-            Err(Failed::usage("several runs of several clients need one that leads")
-                .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
+            Err(Failed::usage("several runs of a fleet need a coordinator")
+                .hint("add --rendezvous HOST:PORT of rank 0, or use --shard auto"))
         }
         FleetRole::Shard(shard) => Ok(Some(alone(shard, plan)?)),
         FleetRole::Coordinator(meeting) => {

@@ -17,7 +17,7 @@ use crate::{notes, output, signals};
 const EVERY: Nanos = Nanos::from_millis(200);
 const AFTER_KEY: Nanos = Nanos::from_millis(100);
 
-/// How long a key is waited for before the thread looks whether it shall end.
+/// How long a key is waited for before the thread looks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How progress is shown.
@@ -35,7 +35,7 @@ pub(crate) enum Progress {
 
 impl Progress {
     /// As it was asked for, and as the terminal allows.
-    pub(crate) fn of(
+    pub(crate) fn new(
         how: ScreenName,
         quiet: bool,
         verb: &'static str,
@@ -76,7 +76,7 @@ impl Deref for Screen {
 }
 
 impl Screen {
-    /// Shows a run from here on. None where the terminal cannot be had.
+    /// Shows a run from here on. None if the terminal cannot be had.
     pub(crate) fn follow(&self, run: &UpcomingRun<'_>) -> Option<ScreenRun> {
         let following = self.0.follow(run);
         self.is_drawn().then_some(following)

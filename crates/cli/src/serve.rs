@@ -38,7 +38,7 @@ fn plan(args: &ColdStartArgs) -> Result<Plan, Failed> {
     let words = words.chain(args.run.iter().map(String::as_str));
     match Arguments::try_parse_from(words).map(|arguments| arguments.verb) {
         Ok(Verb::Run(args)) => plan::resolve(&args),
-        Ok(_) => Err(Failed::internal("this is not a run")),
+        Ok(_) => Err(Failed::internal("the arguments do not describe a run")),
         Err(error) => Err(Failed::usage(error.to_string())),
     }
 }

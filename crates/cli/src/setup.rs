@@ -38,22 +38,22 @@ impl Setup {
 
     /// The same, with progress shown as it was asked for.
     pub(crate) fn showing(self, args: &OutputArgs, verb: &'static str) -> Self {
-        let progress = Progress::of(args.screen, self.quiet, verb, &self.lab.interrupt);
+        let progress = Progress::new(args.screen, self.quiet, verb, &self.lab.interrupt);
         let _ = self.printer.progress.set(progress);
         self
     }
 
     /// The same, with what happens around every run.
     pub(crate) fn hooked(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
-        let args = &args.beside;
+        let args = &args.hooks;
         let (before, after) = (args.before_cmd.clone(), args.after_cmd.clone());
         self.lab.hooks = Hooks::new(before, after, args.profile, args.traces.as_deref())?;
         Ok(self)
     }
 
-    /// The same, shown while it goes on, where that was asked for. A dry run is not.
+    /// The same, shown while it runs, where that was asked for. A dry run is not.
     pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
-        if let Some(address) = args.beside.metrics_listen {
+        if let Some(address) = args.hooks.metrics_listen {
             let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
         }
         Ok(self)

@@ -24,10 +24,10 @@ pub(crate) fn shadow(args: &ShadowArgs) -> Result<ExitCode, Failed> {
     let options = options(args)?;
     let [primary, candidate] = options.plan.sides.each_ref().map(|side| side.target.clone());
     let hello = format!(
-        "answers come from {primary}; {} of what is asked goes to {candidate} too",
+        "{primary} answers; {} of the requests also go to {candidate}",
         percent(options.plan.share)
     );
-    // Whoever sees where it listens may send a signal.
+    // A signal may arrive as soon as the address is printed.
     let (sender, commands) =
         live::commands(&[(SignalKind::user_defined1(), ObserverCommand::Switch)])?;
     let view = Arc::new(ShadowView::new(args, sender));

@@ -1,4 +1,4 @@
-//! Ctrl-C once: stop sending, wait for what is under way. Twice, or once everything has been sent:
+//! Ctrl-C once: stop sending, wait for requests in flight. Twice, or once everything has been sent:
 //! stop now. Both write the report. Who cannot wait for that either leaves with a third.
 
 use goodput_lab::{Interrupt, Stopping};
@@ -40,12 +40,16 @@ fn listen(interrupt: &Interrupt) -> std::io::Result<()> {
 pub(crate) fn hear(interrupt: &Interrupt) {
     match interrupt.press() {
         Stopping::Next => {
-            output::note("\nstopping: nothing more will be sent (again to leave at once)");
+            output::note(
+                "\nstopping: sending no more requests (press Ctrl-C again to exit at once)",
+            );
         }
         Stopping::Sending => output::note(
-            "\nstopping: no more requests; waiting for answers (again to stop at once)",
+            "\nstopping: waiting for answers, sending no requests (press Ctrl-C again to stop at once)",
         ),
-        Stopping::AtOnce => output::note("\nstopping at once (again to leave without a report)"),
+        Stopping::AtOnce => {
+            output::note("\nstopping at once (press Ctrl-C again to exit without a report)")
+        }
         Stopping::Leave => leave(),
     }
 }
@@ -75,7 +79,7 @@ pub(crate) fn until_stopped(
     })
 }
 
-/// Signals that end the process no longer; those that come are kept until somebody listens.
+/// Signals that no longer end the process; those that arrive are kept until they are read.
 pub(crate) struct SignalStreams {
     runtime: tokio::runtime::Runtime,
     kinds: Vec<SignalKind>,

@@ -16,7 +16,7 @@ pub(crate) fn stats(args: &StatsArgs) -> Result<ExitCode, Failed> {
         .map_err(|error| dataset_failed(&error).or_hint("goodput stats --help has examples"))?;
     let values = columns.into_iter().next().unwrap_or_default();
     let percentiles = plan::percentiles(args.percentiles.as_deref());
-    let column = NumberColumn::of(&values, &percentiles, args.early_stopping);
+    let column = NumberColumn::from_values(&values, &percentiles, args.early_stopping);
     if args.json {
         output::data(report::json(&column).as_bytes())?;
     } else {

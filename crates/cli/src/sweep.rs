@@ -21,9 +21,9 @@ use crate::setup::Setup;
 use crate::workload::dry_run;
 use crate::{explicit_flags, plan, report};
 
-/// What may stand beside `--resume`: what is not kept, and the commands that the folder may run.
-const BESIDE_RESUME: [&str; 6] =
-    ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
+/// The flags that can be combined with `--resume`: those that are not saved, and the commands that
+/// the folder may run.
+const WITH_RESUME: [&str; 6] = ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
 
 /// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
 /// one configuration or several.
@@ -89,26 +89,24 @@ fn all(
     Ok(ExitCode::from(stopped.unwrap_or_else(|| code_of_all(&sweeps))))
 }
 
-/// Takes this client's place among others: a sweep needs one that decides.
+/// Joins the fleet: a sweep needs a coordinator.
 fn take_part(setup: &mut Setup, role: FleetRole, request: &SweepRequest) -> Result<(), Failed> {
     match role {
-        FleetRole::Coordinator(_) if request.varies_target() => {
-            Err(Failed::usage("each client says for itself where it sends requests")
-                .hint("of the target only its model can vary: --vary target.model=a,b"))
-        }
+        FleetRole::Coordinator(_) if request.varies_target() => Err(Failed::usage(
+            "--vary cannot change the target's address in a fleet: each rank sets its own",
+        )
+        .hint("only the model of the target can vary: --vary target.model=a,b")),
         FleetRole::Coordinator(meeting) => {
             setup.lab.runner = Box::new(meeting.gather(setup, &request.plan, true)?);
             Ok(())
         }
-        FleetRole::Shard(_) => {
-            Err(Failed::usage("a sweep of several clients needs one that decides")
-                .hint("--rendezvous HOST:PORT of client 0, or --shard auto, brings them together"))
-        }
+        FleetRole::Shard(_) => Err(Failed::usage("a sweep of a fleet needs a coordinator")
+            .hint("add --rendezvous HOST:PORT of rank 0, or use --shard auto")),
         FleetRole::Alone | FleetRole::Rank(_) => Ok(()),
     }
 }
 
-/// Refuses to run what only the folder names; one that is over runs nothing any more.
+/// Refuses to run commands that only the folder names; a finished sweep runs nothing.
 fn permit(
     setup: &Setup,
     folder: &CampaignFolder,
@@ -124,13 +122,13 @@ fn permit(
     }
 }
 
-/// Where a client that is led keeps what it measures.
+/// Where a rank that follows keeps what it measures.
 fn led_path(args: &SweepArgs) -> PathBuf {
     let named = || format!("runs/{}-sweep", host::timestamp().replace(':', "-")).into();
     args.output.out.clone().unwrap_or_else(named)
 }
 
-/// What a client that is led settles for itself. The sweep is another's to go on with.
+/// The plan of a rank that follows. The coordinator continues the sweep.
 fn own_plan(args: &SweepArgs) -> Result<Plan, Failed> {
     let Some(path) = &args.resume else { return request::from_flags(args).map(|asked| asked.plan) };
     let asked =
@@ -141,7 +139,7 @@ fn own_plan(args: &SweepArgs) -> Result<Plan, Failed> {
         }
         (None, Some(_)) => request::from_flags(args).map(|asked| asked.plan),
         (None, None) => Err(Failed::usage("the folder of this sweep is not on this machine")
-            .hint("say the target too: goodput sweep URL --resume FOLDER")),
+            .hint("give the target too: goodput sweep URL --resume FOLDER")),
     }
 }
 
@@ -153,7 +151,7 @@ fn create(args: &SweepArgs, asked: &SweepRequest) -> Result<CampaignFolder, Fail
 
 /// The folder of a sweep that was stopped, and what was asked of it.
 fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest), Failed> {
-    explicit_flags::refuse_beside("resume", &BESIDE_RESUME)?;
+    explicit_flags::refuse_with("resume", &WITH_RESUME)?;
     let failed = |error: FolderError| {
         let failed = Failed::usage(error.to_string());
         match error {

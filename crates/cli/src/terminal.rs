@@ -22,14 +22,14 @@ use crate::notes;
 /// How long the thread may take to end.
 const LAST: Nanos = Nanos::from_millis(2000);
 
-/// The thread that draws, and whether it shall end.
+/// The thread that draws, and whether it should end.
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Whose the terminal is.
+/// Who owns the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Nobody has asked for it yet.
+    /// Not requested yet.
     Free,
     /// Ours: the alternate screen is shown, and keys come as they are typed.
     Ours,
@@ -41,19 +41,19 @@ pub(crate) enum Whose {
 
 static WHOSE: Mutex<Whose> = Mutex::new(Whose::Free);
 
-/// Held while something is written to the terminal, which may take long. Who only wants to know whose
-/// the terminal is does not wait for it.
+/// Held while something is written to the terminal, which may take long. Code that only asks who
+/// owns the terminal does not wait for it.
 static PEN: Mutex<()> = Mutex::new(());
 
-/// Tries to get hold of the pen before it is done without, each after a pause: whoever holds it may
-/// wait for a terminal that takes nothing.
+/// Attempts to lock the pen before going on without it, with a pause after each: the thread that
+/// holds it may be waiting for a terminal that accepts nothing.
 const TRIES: u32 = 100;
 const BETWEEN: Nanos = Nanos::from_millis(10);
 
-/// How long a terminal may take nothing at all before it is given up for now.
+/// How long a terminal may accept nothing before a write is abandoned.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// As much is written at once: more might wait for a reader although the terminal takes something.
+/// Bytes written at once: more might wait for a reader although the terminal accepts some.
 const AT_ONCE: usize = 256;
 
 /// Where screens are drawn: in memory, written to the terminal as a whole.
@@ -94,7 +94,8 @@ impl Canvas {
     /// Shows a picture where the terminal is ours. One that the terminal does not take is left out.
     pub(crate) fn draw(&mut self, picture: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         if self.is_stale {
-            // Begun anew: `clear` would ask the terminal where its cursor is, and wait for an answer.
+            // Begun again: `clear` would ask the terminal where its cursor is, and wait for an
+            // answer.
             self.terminal = Terminal::new(CrosstermBackend::new(self.sheet.clone()))?;
             queue!(self.sheet, Clear(ClearType::All))?;
         }
@@ -133,7 +134,7 @@ pub(crate) fn is_fit() -> bool {
         && is_in_front()
 }
 
-/// Takes the terminal; none where it cannot be had, or was given back already.
+/// Takes the terminal; none if it cannot be had, or was given back already.
 fn take() -> Option<Canvas> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -328,7 +329,7 @@ mod tests {
         let much = vec![7; 1 << 22];
         let stalled = put(&ours, &much, &short).unwrap_err();
         assert_eq!(stalled.kind(), ErrorKind::WouldBlock);
-        // Once somebody reads, it gets out whole.
+        // Once the pipe is read, it gets out whole.
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).map(|_| all)

@@ -39,7 +39,7 @@ fn tell(folder: &str, event: &ServeEvent) {
             output::note(&format!("results in {folder}: {url}"));
             output::warn_if_open(
                 *address,
-                "what is sent is not encrypted; `ssh -L` to a view on the loopback is safer",
+                "what is sent is not encrypted; `ssh -L` to a loopback address is safer",
             );
         }
     }
@@ -49,17 +49,17 @@ fn failed(error: &UiError) -> Failed {
     let hint = match error {
         UiError::System(_) => return Failed::internal(error.to_string()),
         UiError::Folder(..) => {
-            "name the folder of results; `goodput run mock --rate 20 --duration 20s` leaves its \
-             result in runs/"
+            "name a folder with results; `goodput run mock --rate 20 --duration 20s` writes a \
+             result to runs/"
         }
         UiError::Listen(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
-            "another program is there; `--listen 127.0.0.1:0` takes a port that is free"
+            "another program uses this port; `--listen 127.0.0.1:0` picks a free port"
         }
         UiError::Listen(..) => "name an address of this machine, such as `--listen 127.0.0.1:8642`",
         UiError::TokenFile(..) => {
             "write a token there: `openssl rand -hex 24 > token.txt; chmod 600 token.txt`"
         }
-        UiError::NotAToken(_) => "a token has 16 to 256 letters and digits in one line",
+        UiError::NotAToken(_) => "a token has 16 to 256 letters and digits on one line",
     };
     Failed::usage(error.to_string()).hint(hint)
 }

@@ -11,20 +11,19 @@ use crate::args::FileArgs;
 use crate::error::{Failed, exit};
 use crate::report::replace;
 
-/// Whether the files that were asked for can be written at all: an hour of work should not end at a
-/// wrong path.
+/// Whether the requested files can be written: an hour of work should not end at a wrong path.
 pub(crate) fn check_files(args: &FileArgs) -> Result<(), Failed> {
     let asked = [("--junit", &args.junit), ("--markdown", &args.markdown)];
     for (flag, path) in asked.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
         let folder = folder(path);
         let refused = |why: String| Err(Failed::usage(format!("{flag} {}: {why}", path.display())));
         if path.is_dir() {
-            return refused("that is a folder".to_owned())
+            return refused("it is a folder".to_owned())
                 .map_err(|failed| failed.hint("name a file in it"));
         }
         if !folder.is_dir() {
-            let why = format!("there is no folder `{}`", folder.display());
-            return refused(why).map_err(|failed| failed.hint("make it first"));
+            let why = format!("the folder `{}` does not exist", folder.display());
+            return refused(why).map_err(|failed| failed.hint("create it first"));
         }
     }
     Ok(())
@@ -45,7 +44,7 @@ pub(crate) fn write_files(args: &FileArgs, comparison: &Comparison) -> Result<()
 fn append(path: &Path, page: &str) -> Result<(), Failed> {
     let opened = fs::OpenOptions::new().append(true).create(true).open(path);
     let write = |mut file: fs::File| {
-        // A page that begins in somebody's last line would not be one.
+        // The page must not begin on the last line of earlier text.
         let gap = if file.metadata()?.len() > 0 { "\n" } else { "" };
         file.write_all(format!("{gap}{}\n", page.trim_end()).as_bytes())
     };
@@ -146,7 +145,7 @@ mod tests {
         }
         let mut unjudged = judged(&[Better]);
         unjudged.design.gates.push(gate("goodput_rps"));
-        assert_eq!(code(&unjudged), 5, "nobody measured what the second gate asks for");
+        assert_eq!(code(&unjudged), 5, "what the second gate needs was not measured");
     }
 
     #[test]

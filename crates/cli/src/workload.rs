@@ -35,7 +35,7 @@ pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
 /// `goodput run --dry-run`
 pub(crate) fn dry_run(plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
     let view = preview::dry_run(plan, hub)?;
-    output::note("nothing is sent: this is what would be");
+    output::note("dry run: nothing is sent; this is what would be");
     print(&view, json)?;
     Ok(ExitCode::from(exit::OK))
 }

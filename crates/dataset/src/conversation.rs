@@ -18,7 +18,7 @@ pub(crate) struct QuestionAndAnswer<M> {
     pub(crate) reply: Option<M>,
 }
 
-/// A conversation that is being cut. `M` is a message, or nothing where none is built.
+/// A conversation that is being cut. `M` is a message, or nothing if none is built.
 pub(crate) struct Conversation<M> {
     pairs: Vec<QuestionAndAnswer<M>>,
     open: Vec<M>,

@@ -1,4 +1,4 @@
-//! Which form a data set has: by its name and its first entry.
+//! Which form a dataset has: by its name and its first entry.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::format::{DatasetFormat, extension};
 use crate::object::JsonObject;
 use crate::prompts::PROMPTS;
 
-/// The form of a data set.
+/// The form of a dataset.
 pub(crate) fn format_of(
     path: &Path,
     asked: Option<DatasetFormat>,
@@ -45,7 +45,10 @@ fn unknown(first: &str) -> EntryError {
     let hint = format!("name its format: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
         // It may be a log: what people wrote is not quoted.
-        return EntryError::with_hint("cannot tell its form: it begins with no JSON object", hint);
+        return EntryError::with_hint(
+            "cannot tell its form: it does not begin with a JSON object",
+            hint,
+        );
     }
     match serde_json::from_str::<JsonObject<'_>>(first) {
         Err(error) => EntryError::with_hint(
@@ -54,7 +57,7 @@ fn unknown(first: &str) -> EntryError {
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
             let there = names(object.names());
-            let what = format!("is a trace or a workload, not a data set; its fields: {there}");
+            let what = format!("is a trace or a workload, not a dataset; its fields: {there}");
             EntryError::with_hint(what, "replay it as a trace, or run it as a frozen workload")
         }
         Ok(object) => {

@@ -7,7 +7,7 @@ use goodput_model::{closest, excerpt};
 
 use crate::error::names;
 
-/// Forms of data sets.
+/// Forms of datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatasetFormat {
     /// Conversations of `from` and `value`, in a JSON array or one on each line.
@@ -126,7 +126,7 @@ pub(crate) fn by_name<T: Copy>(
 impl FromStr for DatasetFormat {
     type Err = UnknownFormat;
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        by_name(text, "form of data set", &Self::ALL, Self::name)
+        by_name(text, "form of dataset", &Self::ALL, Self::name)
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) const LONGEST: u64 = 64 << 20;
 pub(crate) fn too_long(what: &str) -> EntryError {
     EntryError::with_hint(
         format!("{what} is longer than {} MiB", LONGEST >> 20),
-        "data sets have one entry per line or array item; is this the right file?",
+        "datasets have one entry per line or array item; is this the right file?",
     )
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn open_stream(path: &Path) -> Result<Text, DatasetError> {
     text(path, Box::new(file))
 }
 
-/// Opens a plain file. A data set is read more than once (its format, its hash), which a pipe cannot be.
+/// Opens a plain file. A dataset is read more than once (its format, its hash), which a pipe cannot be.
 pub(crate) fn open_file(path: &Path) -> Result<File, DatasetError> {
     goodput_files::open(path).map_err(|error| unopened(path, &error))
 }

@@ -282,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// The items of the text behind `[`, read through a buffer of so many bytes.
+    /// The items of the text behind `[`, read through a buffer of this many bytes.
     fn items(text: &str, buffer: usize) -> Result<Vec<(String, u64)>, String> {
         let reader = BufReader::with_capacity(buffer, text.as_bytes());
         let mut array = Array::new(reader, 1);

@@ -19,7 +19,7 @@ pub enum FileKind {
 }
 
 /// What this file holds, by its first item. Whatever is neither of ours nor a trace is taken for
-/// a data set.
+/// a dataset.
 pub fn kind_of(path: &Path) -> Result<FileKind, DatasetError> {
     if path.is_dir() || is_parquet(path)? {
         return Ok(FileKind::Dataset);

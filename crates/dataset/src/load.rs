@@ -1,4 +1,4 @@
-//! [`load`]: a data set in, the entries that were asked for out.
+//! [`load`]: a dataset in, the entries that were asked for out.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::pass::{Keeper, PassTally};
 use crate::sample::{FirstEntries, Sampler, Slot};
 use crate::{DatasetEntry, Loaded, messages, parquet, prompts, sharegpt};
 
-/// Reads a data set. The result is a function of the file and the options: not of memory, time or
+/// Reads a dataset. The result is a function of the file and the options: not of memory, time or
 /// machine. `count` gives the tokens of a text; it is asked for candidates only.
 pub fn load(
     path: &Path,

@@ -32,7 +32,7 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
     while let Some(row) = table.next(path)? {
         rows += 1;
         if rows > MOST_ROWS {
-            let what = format!("there are more than {MOST_ROWS} rows");
+            let what = format!("more than {MOST_ROWS} rows");
             return Err(DatasetError::new(path, row.place, EntryError::from(what)));
         }
         let fields = row.fields().count();

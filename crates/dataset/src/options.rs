@@ -1,10 +1,10 @@
-//! What to take from a data set.
+//! What to take from a dataset.
 
 use goodput_model::DatasetPlan;
 
 use crate::format::{DatasetFormat, UnknownFormat};
 
-/// What to take from a data set.
+/// What to take from a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DatasetOptions {
     /// Its form; found out by name and content when absent.

@@ -30,7 +30,7 @@ const OUTPUTS: [&str; 9] = [
 ];
 
 /// Reads pairs of (input, output) lengths in tokens: the columns named so in the header, or the
-/// first two where there is no header.
+/// first two without a header.
 pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
     let mut table = TableReader::open_bare(path)?;
     let first = match table.next(path)? {

@@ -71,7 +71,7 @@ pub(crate) fn wrong(name: &str, expected: &str) -> EntryError {
     EntryError::from(format!("field `{name}` is not {expected}"))
 }
 
-/// A length in tokens; none where it is 0, which is how logs say that they do not know.
+/// A length in tokens; none if it is 0, which is how logs say that they do not know.
 pub(crate) fn count(name: &str, text: &str) -> Result<Option<u32>, EntryError> {
     if matches!(text.trim(), "0" | "0.0") {
         return Ok(None);

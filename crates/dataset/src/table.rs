@@ -35,7 +35,7 @@ impl Read for RecordLimit {
 pub(crate) struct TableReader {
     reader: Reader<RecordLimit>,
     given: Rc<Cell<u64>>,
-    /// Names of the columns; empty where there is no header.
+    /// Names of the columns; empty without a header.
     pub(crate) header: Vec<String>,
     record: ByteRecord,
     is_pending: bool,

@@ -89,7 +89,7 @@ pub fn load_trace(path: &Path, options: &TraceSelection) -> Result<Loaded, Datas
     }
     let mut skipped = tally.skipped;
     if cut.outside > 0 {
-        skipped.insert("outside of the selected time range".to_owned(), cut.outside);
+        skipped.insert("outside the selected time range".to_owned(), cut.outside);
     }
     let name = format.name();
     let (seen, sha256) = (tally.seen, tally.sha256);

@@ -23,7 +23,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     out
 }
 
-/// The page with each of its lines in at most so many columns, and nothing at their ends.
+/// The page with each of its lines in at most this many columns, and nothing at their ends.
 pub fn fit(page: &str, columns: usize) -> String {
     page.lines().map(|line| clip(line.trim_end(), columns) + "\n").collect()
 }

@@ -75,7 +75,6 @@ const CELLS: &Words = &[
     ("WORSE", Hue::Bad),
     ("inconclusive", Hue::Doubt),
     ("no verdict", Hue::Doubt),
-    ("cannot be told yet", Hue::Doubt),
     ("yes", Hue::Good),
     ("NO", Hue::Bad),
     ("kept", Hue::Good),
@@ -309,7 +308,7 @@ mod tests {
         for foreign in [
             "Verdict     VALID",
             "SLO         MET",
-            "VALID: nothing found that speaks against these figures",
+            "VALID: no reason found to doubt these figures",
         ] {
             for page in [
                 format!("{foreign}\nmodel x\n"),

@@ -29,7 +29,7 @@
 //!
 //! 1. A block, a fact or a column can be kept to some [`Formats`]. A column that a terminal has no room
 //!    for is still a column of the one table.
-//! 2. A heading or a cell can have a `short` form for a terminal: `p99` under `TTFT`, or nothing where
+//! 2. A heading or a cell can have a `short` form for a terminal: `p99` under `TTFT`, or nothing if
 //!    all is well. Lines of a heading stand one above the other. Its note, such as an interval, is shown
 //!    where there is more room.
 //! 3. A table that is too wide for a terminal says into which tables of fewer columns it may be cut
@@ -107,13 +107,13 @@ pub struct Document {
     pub title: String,
     /// A line below it: what, when, by which version.
     pub about: String,
-    /// The same at the top of a terminal: lines, and nothing where they are not known.
+    /// The same at the top of a terminal: lines, and nothing if they are not known.
     pub head: Vec<String>,
     /// What the short page says next to the verdict, in its first line.
     pub headline: String,
     /// What it is and how it went, in a few words: the heading in Markdown.
     pub heading: String,
-    /// None where the sections say it all.
+    /// None if the sections say it all.
     pub answer: Option<Answer>,
     /// In the order of the page.
     pub sections: Vec<Section>,
@@ -300,7 +300,7 @@ impl Block {
         })
     }
 
-    /// Nothing where there is no line.
+    /// Nothing without a line.
     pub fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
         let (title, text) = (title.to_owned(), text.to_owned());
         (!text.is_empty()).then_some(Self::Lines(Lines { title, text, is_folded }))
@@ -385,7 +385,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// At most so many last lines of the log, and how many are left out.
+    /// At most this many last lines of the log, and how many are left out.
     pub fn tail(&self, most: usize) -> (usize, &[String]) {
         let skipped = self.log.len().saturating_sub(most);
         (skipped, self.log.get(skipped..).unwrap_or_default())
@@ -456,7 +456,7 @@ pub struct Judgement {
 pub struct Table {
     /// Above it where a page has no captions.
     pub title: String,
-    /// Above it on a terminal; empty where the headings say it.
+    /// Above it on a terminal; empty if the headings say it.
     pub above: String,
     /// What it shows, in a browser.
     pub caption: String,
@@ -515,7 +515,7 @@ impl Table {
         Rows { subjects, table: Self::new(title, caption, Vec::new()).with_rows(rows) }
     }
 
-    /// Nothing where it has no row.
+    /// Nothing if it has no row.
     pub fn filled(self) -> Option<Block> {
         (!self.rows.is_empty()).then_some(Block::Table(self))
     }
@@ -809,7 +809,7 @@ pub struct TestCase {
     pub name: String,
     /// What was found.
     pub text: String,
-    /// None where it holds.
+    /// None if it holds.
     pub fault: Option<Fault>,
 }
 

@@ -79,13 +79,13 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// An interval of which both ends are known, in words; nothing where one is not.
+/// An interval of which both ends are known, in words; nothing if one is not.
 pub fn between(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let ends = low.zip(high);
     ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", text(low), text(high)))
 }
 
-/// An interval in brackets, with a blank before it; nothing where it is not known.
+/// An interval in brackets, with a blank before it; nothing if it is not known.
 pub fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
     match (low, high) {

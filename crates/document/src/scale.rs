@@ -2,7 +2,7 @@
 
 use crate::number::count;
 
-/// With room for so many ticks, few of them take more parts of a decade.
+/// With room for this many ticks, few of them take more parts of a decade.
 const FINE: usize = 9;
 
 /// An axis from `low` to `high`, which differ.
@@ -14,7 +14,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Room for all of these that can be shown; none where none can.
+    /// Room for all of these that can be shown; none if none can.
     pub(crate) fn from_values(values: impl Iterator<Item = f64>, is_log: bool) -> Option<Self> {
         let is_shown = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
         let (low, high) = values
@@ -71,7 +71,7 @@ impl Scale {
         (-1e-9..=1.0 + 1e-9).contains(&share).then(|| share.clamp(0.0, 1.0))
     }
 
-    /// Round values with their texts, ascending, about so many.
+    /// Round values with their texts, ascending, about this many.
     pub(crate) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let about = about.clamp(2, 12);
         let decades = if self.is_log { self.decades(about) } else { Vec::new() };

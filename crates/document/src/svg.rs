@@ -180,7 +180,7 @@ impl Chart {
         Self { rules: rules.into_iter().collect(), ..self }
     }
 
-    /// Its series in the legend; none where there is one alone.
+    /// Its series in the legend; none if there is one alone.
     pub fn keys(&self) -> Vec<Key<'_>> {
         let drawn = self.series.iter().filter(|series| !series.dots.is_empty());
         let keys: Vec<_> = drawn.map(Key::from_series).collect();

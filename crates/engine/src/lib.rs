@@ -14,8 +14,8 @@
 //! ([`RunEnd::cut_requests`]).
 //!
 //! One thread each for feeder, pacer and collector, and one current-thread runtime per worker. A
-//! session stays with its worker. Nothing between a due instant and the socket takes a lock or builds
-//! a body; a slow sink delays no dispatch.
+//! session stays with its worker. Nothing between a scheduled instant and the socket takes a lock
+//! or builds a body; a slow sink delays no dispatch.
 //!
 //! Sessions built ahead are bounded in number and bytes. A burst is not: all of it must be in memory
 //! at its instant.

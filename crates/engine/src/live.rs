@@ -1,5 +1,5 @@
-//! [`LiveCounters`]: what a run looks like while it goes on. Counters only; the numbers come from
-//! the record.
+//! [`LiveCounters`]: what a run looks like while it runs. Counters only; the numbers come from the
+//! record.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};

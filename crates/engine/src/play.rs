@@ -1,8 +1,8 @@
 //! Playing sessions: one step after another, each at its instant.
 //!
 //! A step is due a pause after the last request of the step before has ended. Its bodies are built
-//! before the pause, so nothing is built between a due instant and the socket unless there is no
-//! pause; what building takes then shows as slip.
+//! before the pause, so nothing is built between a scheduled instant and the socket unless there is
+//! no pause; what building takes then shows as slip.
 //!
 //! A session whose main request fails is over: a user who gets an error leaves. What it would have
 //! asked is counted, not sent.

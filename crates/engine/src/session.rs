@@ -119,7 +119,7 @@ pub(crate) struct RemainingSteps {
     history: History,
     /// The conversation so far.
     said: Vec<Message>,
-    /// The answer that the data set has for the current step.
+    /// The answer that the dataset has for the current step.
     reply: Option<Message>,
     steps: std::vec::IntoIter<SessionStep>,
     cursor: SessionCursor,
@@ -130,7 +130,7 @@ pub(crate) struct RemainingSteps {
 }
 
 impl RemainingSteps {
-    /// Takes the server's answer to the step that has ended, or the data set's in its place.
+    /// Takes the server's answer to the step that has ended, or the dataset's in its place.
     pub(crate) fn hear(&mut self, answer: Option<String>) {
         let answer = answer.filter(|text| !text.is_empty());
         let answer = answer.map(|text| Message::text(Role::Assistant, text));

@@ -20,7 +20,7 @@ const CONNECT_AHEAD: Duration = Duration::from_secs(5);
 
 /// Where a worker's requests come from.
 pub(crate) enum WorkSource {
-    /// Due now: the pacer waited. So many connections are sure to be needed at once.
+    /// Due now: the pacer waited. This many connections are sure to be needed at once.
     Open(UnboundedReceiver<SessionStart>, u32),
     /// Users of a closed loop.
     Closed(Users),

@@ -117,8 +117,8 @@ impl EngineWorker {
         self.shared.epoch.get().copied().unwrap_or_else(now)
     }
 
-    /// Carries one request from its due instant to its record. The answer's text comes back when
-    /// the session goes on.
+    /// Carries one request from its scheduled instant to its record. The answer's text comes back
+    /// when the session goes on.
     pub(crate) async fn carry(&self, prepared: PreparedRequest, due: Carried) -> RequestOutcome {
         self.shared.live.started.fetch_add(1, Relaxed);
         let WorkerContext { endpoint, session_header, tracer, .. } = self.shared.as_ref();
@@ -246,7 +246,7 @@ pub(crate) struct Carried {
 
 /// Leave to send.
 enum SendSlot<'a> {
-    /// There is no cap.
+    /// No cap.
     Free,
     /// One of the cap's.
     Permit(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'a>),

@@ -80,7 +80,7 @@ fn an_answer_ends_where_it_can_no_longer_be_one() {
     let tokens = flood(&token_event("a"));
     for (failure, chunks) in failures(eight(Some(8), &tokens)) {
         assert_eq!((failure.class, chunks), (ErrorClass::AnswerTooLarge, 4_225));
-        let words = "the answer has more than 4224 events, and 8 tokens were asked for";
+        let words = "the answer has more than 4224 events, and 8 tokens were requested";
         assert_eq!(failure.message, words);
     }
     // The body has the last word about what is asked for.

@@ -1,4 +1,4 @@
-//! Sessions of an open loop: due instants, histories, fan-out, failures, the end.
+//! Sessions of an open loop: scheduled instants, histories, fan-out, failures, the end.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -90,7 +90,7 @@ fn the_history_is_the_data_sets_where_it_has_one() {
 #[test]
 fn bodies_that_the_plan_alone_makes_are_hashed_where_that_is_asked_for() {
     let server = echo();
-    let of_server = session(&[&["a", "beside"], &["b"]], Nanos::ZERO);
+    let of_server = session(&[&["a", "parallel"], &["b"]], Nanos::ZERO);
     let mut of_data = session(&[&["a"], &["b"], &["c"]], Nanos::ZERO);
     of_data.history = History::Dataset;
     of_data.steps[0].reply = Some(assistant("kept"));

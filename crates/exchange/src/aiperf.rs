@@ -73,7 +73,7 @@ impl AiperfTally {
             return;
         }
         // The time that rates divide by excludes failures, however slow.
-        let times = RequestTimes::of(record, View::Aiperf, run);
+        let times = RequestTimes::from_record(record, View::Aiperf, run);
         self.first = Some(self.first.map_or(times.start, |first| first.min(times.start)));
         self.last = self.last.max(times.start + times.latency);
         self.ok += 1;
@@ -188,7 +188,7 @@ impl AiperfTally {
     }
 }
 
-/// Tokens after the first chunk; none where there are none.
+/// Tokens after the first chunk; none if there are none.
 fn after_first(record: &RequestRecord, output: u32) -> Option<f64> {
     let in_first = record.exchange.chunks.first().and_then(|chunk| chunk.tokens);
     let counted = in_first.filter(|n| *n > 0 && *n < output).unwrap_or(1);

@@ -12,7 +12,7 @@ use goodput_stats::{RunState, Summary};
 pub struct ConvertedRun<'a> {
     /// What was asked.
     pub plan: &'a Plan,
-    /// What came of it.
+    /// Its summary.
     pub summary: &'a Summary,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum View {
 pub(crate) struct RequestTimes {
     /// When the tool's clock started.
     pub(crate) start: Nanos,
-    /// To the first event that it counts as a token; none where the answer was not streamed, or
+    /// To the first event that it counts as a token; none if the answer was not streamed, or
     /// nothing came.
     pub(crate) ttft: Option<Nanos>,
     /// To the event that it counts as the end.
@@ -40,7 +40,7 @@ pub(crate) struct RequestTimes {
 
 impl RequestTimes {
     /// Opening a connection is inside the time of all of them.
-    pub(crate) fn of(record: &RequestRecord, view: View, run: &ConvertedRun<'_>) -> Self {
+    pub(crate) fn from_record(record: &RequestRecord, view: View, run: &ConvertedRun<'_>) -> Self {
         let stamps = &record.exchange.stamps;
         let start = stamps.dispatched;
         let is_chat = run.plan.target.api == Api::Chat;
@@ -105,8 +105,8 @@ pub(crate) struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// Of an SLO; none where its terms about requests say more than these tools can.
-    pub(crate) fn of(slo: &Slo) -> Option<Self> {
+    /// Of an SLO; none if its terms about requests say more than these tools can.
+    pub(crate) fn from_slo(slo: &Slo) -> Option<Self> {
         let is_of_each = |term: &&SloTerm| term.is_of_each_request();
         let is_percentile = |term: &&SloTerm| {
             !term.metric.is_of_run() && matches!(term.statistic, SloStatistic::Percentile(_))
@@ -168,7 +168,7 @@ impl ConvertedRun<'_> {
 
     /// Limits that another tool could have been given.
     pub(crate) fn limits(&self) -> Option<RequestLimits> {
-        self.plan.measure.slo.as_ref().and_then(RequestLimits::of)
+        self.plan.measure.slo.as_ref().and_then(RequestLimits::from_slo)
     }
 
     /// What speaks against every figure of the run, whatever its shape.

@@ -121,7 +121,7 @@ impl<'a> RunExport<'a> {
     }
 
     fn rows(&self) -> impl Iterator<Item = RequestRow> {
-        self.records().map(|record| RequestRow::of(record, &self.each))
+        self.records().map(|record| RequestRow::from_record(record, &self.each))
     }
 
     /// Every request, with what was found out after the run. The log was opened once already: one that

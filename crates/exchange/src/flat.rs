@@ -46,12 +46,12 @@ struct RunStarts {
 
 impl RunTotals {
     /// `records` is called twice and must give the same records each time.
-    pub(crate) fn of<I: Iterator<Item = RequestRecord>>(
+    pub(crate) fn from_records<I: Iterator<Item = RequestRecord>>(
         run: &ConvertedRun<'_>,
         view: View,
         records: &impl Fn() -> I,
     ) -> Self {
-        let extremes = RunStarts::of(records().filter(counts));
+        let extremes = RunStarts::from_records(records().filter(counts));
         let limits = run.limits();
         let mut totals = Self { good: limits.map(|_| 0), ..Self::default() };
         totals.duration_s = (extremes.end - extremes.due.unwrap_or_default()).as_secs();
@@ -61,7 +61,7 @@ impl RunTotals {
                 totals.failed += 1;
                 continue;
             }
-            let times = RequestTimes::of(&record, view, run);
+            let times = RequestTimes::from_record(&record, view, run);
             totals.add(&record, times, limits);
             peaks.add(&record, times);
         }
@@ -107,7 +107,7 @@ impl RunTotals {
 }
 
 impl RunStarts {
-    fn of(records: impl Iterator<Item = RequestRecord>) -> Self {
+    fn from_records(records: impl Iterator<Item = RequestRecord>) -> Self {
         let mut found = Self::default();
         let least = |old: Option<Nanos>, new: Nanos| Some(old.map_or(new, |old| old.min(new)));
         for record in records {
@@ -181,7 +181,7 @@ fn grown<T: Clone + Default>(list: &mut Vec<T>, place: usize) -> &mut T {
     &mut list[place]
 }
 
-/// Adds `STATISTIC_NAME_ms` for each of these statistics; null where there is no sample.
+/// Adds `STATISTIC_NAME_ms` for each of these statistics; null without a sample.
 pub(crate) fn metric(fields: &mut Fields, name: &str, sample: &impl Ranked, percentiles: &[f64]) {
     fields.put(format!("mean_{name}_ms"), sample.mean());
     fields.put(format!("median_{name}_ms"), sample.percentile(50.0));
@@ -199,7 +199,7 @@ pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
 ) -> Result<(), ExchangeError> {
     let all = || records().filter(counts);
-    let times = |record: &RequestRecord| RequestTimes::of(record, view, run);
+    let times = |record: &RequestRecord| RequestTimes::from_record(record, view, run);
     let output = |record: &RequestRecord| if record.is_ok() { output_tokens(record) } else { 0 };
     object.list("input_lens", all().map(|record| input_tokens(&record)))?;
     object.list("output_lens", all().map(|record| output(&record)))?;
@@ -223,7 +223,7 @@ pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
     object.list("errors", all().map(|record| error(&record)))
 }
 
-/// Class and message of a failure; empty where there is none.
+/// Class and message of a failure; empty if there is none.
 fn error(record: &RequestRecord) -> String {
     let failure = record.exchange.failure.as_ref();
     failure.map_or_else(String::new, |failure| format!("{}: {}", failure.class, failure.message))

@@ -117,7 +117,7 @@ fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, Import
         place: place.to_owned(),
         found,
     };
-    let Ok(fields) = ImportFields::of(raw, "") else {
+    let Ok(fields) = ImportFields::parse(raw, "") else {
         return Err(unknown(format!("none: it begins with {}", excerpt(raw.get()))));
     };
     let Some(tool) = recognise(&fields) else {

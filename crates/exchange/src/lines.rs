@@ -14,7 +14,7 @@ const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 pub enum Field {
     /// Text; it may come from a server or a file.
     Text(String),
-    /// A number; nothing where it is not finite.
+    /// A number; nothing if it is not finite.
     Number(f64),
     /// A whole number.
     Whole(u64),

@@ -20,7 +20,7 @@ pub struct RequestRow {
 
 impl RequestRow {
     /// A record as the summary sees it.
-    pub fn of(mut record: RequestRecord, each: &Each) -> Self {
+    pub fn from_record(mut record: RequestRecord, each: &Each) -> Self {
         each.complete(&mut record);
         let figures = each.figures(&record);
         let failure = record.exchange.failure.as_ref();

@@ -32,7 +32,7 @@ pub(crate) fn write<R>(
         .set_key_value_metadata(Some(facts.collect()))
         .build();
     let mut file = SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties))?;
-    let mut buffers: Vec<Buffer> = columns.iter().map(|column| Buffer::of(column.kind)).collect();
+    let mut buffers: Vec<Buffer> = columns.iter().map(|column| Buffer::new(column.kind)).collect();
     let (mut held, mut groups) = (0, 0);
     for row in rows {
         for (buffer, column) in buffers.iter_mut().zip(columns) {
@@ -99,7 +99,7 @@ enum RowValues {
 }
 
 impl Buffer {
-    fn of(kind: ColumnType) -> Self {
+    fn new(kind: ColumnType) -> Self {
         let values = match kind {
             ColumnType::Text => RowValues::Text(Vec::new()),
             ColumnType::Whole => RowValues::Whole(Vec::new()),

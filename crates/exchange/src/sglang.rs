@@ -22,7 +22,7 @@ pub fn sglang<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = RunTotals::of(run, View::Sglang, records);
+    let totals = RunTotals::from_records(run, View::Sglang, records);
     let mut object = Object::new(out)?;
     head(&mut object, run)?;
     object.fields(&results(run, &totals))?;
@@ -79,7 +79,7 @@ fn server_info(run: &ConvertedRun<'_>) -> Value {
     Value::Object(std::iter::once(model).chain(known).chain([verdict]).collect())
 }
 
-/// What came of it.
+/// The figures.
 fn results(run: &ConvertedRun<'_>, totals: &RunTotals) -> Fields {
     let rate = |amount: u64| totals.per_second(amount as f64);
     let recounted = run.summary.recount.as_ref().map(|recount| recount.output_tokens);

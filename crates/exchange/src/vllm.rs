@@ -19,7 +19,7 @@ pub fn vllm<I: Iterator<Item = RequestRecord>>(
     records: &impl Fn() -> I,
     detailed: bool,
 ) -> Result<Vec<String>, ExchangeError> {
-    let totals = RunTotals::of(run, View::Vllm, records);
+    let totals = RunTotals::from_records(run, View::Vllm, records);
     let mut fields = head(run, &totals);
     results(&mut fields, run, &totals);
     let mut object = Object::new(out)?;
@@ -81,7 +81,7 @@ fn burstiness(mode: &Mode) -> Value {
     }
 }
 
-/// What came of it.
+/// The figures.
 fn results(fields: &mut Fields, run: &ConvertedRun<'_>, totals: &RunTotals) {
     let rate = |amount: u64| totals.per_second(amount as f64);
     fields.put("duration", totals.duration_s);

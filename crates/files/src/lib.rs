@@ -1,8 +1,9 @@
 //! *Other people's files*, opened: a plain file or a clear error, at once, and never more bytes than the
 //! caller allows. What is written for others is there whole or not at all ([`write_whole`]).
 //!
-//! A path may come from a stranger, and so may a whole folder. A link to `/dev/zero` would fill the memory,
-//! a pipe would wait for ever, a device may do anything. Everything that reads such a path opens it here.
+//! A path may come from a stranger, and so may a whole folder. A link to `/dev/zero` would fill the
+//! memory, a pipe would wait forever, a device may do anything. Everything that reads such a path
+//! opens it here.
 //!
 //! | who named the path | links | pipes | function |
 //! |---|---|---|---|
@@ -47,7 +48,8 @@ pub fn open_inside(path: &Path) -> io::Result<File> {
     open_checked(path, &fs::symlink_metadata(path)?, false)
 }
 
-/// What is in a plain file of at most so many bytes, or comes through a pipe as in [`open_stream`], as text.
+/// What is in a plain file of at most this many bytes, or comes through a pipe as in
+/// [`open_stream`], as text.
 pub fn read_stream(path: &Path, most: u64) -> io::Result<String> {
     text(read_all(open_stream(path)?, most)?)
 }
@@ -61,7 +63,7 @@ pub fn check_inside(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What is in a plain file of at most so many bytes. Links are followed.
+/// What is in a plain file of at most this many bytes. Links are followed.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open(path)?, most)
 }
@@ -71,7 +73,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// What is in a plain file of at most so many bytes, inside a folder of results.
+/// What is in a plain file of at most this many bytes, inside a folder of results.
 pub fn read_inside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_all(open_inside(path)?, most)
 }
@@ -81,8 +83,8 @@ pub fn read_text_inside(path: &Path, most: u64) -> io::Result<String> {
     text(read_inside(path, most)?)
 }
 
-/// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is written to: whoever
-/// reads it would not find what stands in its place.
+/// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is
+/// written to directly: its reader would not see a file that replaces it.
 pub fn write_whole<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), E>,
@@ -101,7 +103,7 @@ pub fn write_whole<E: From<io::Error>>(
         Ok(fs::rename(&draft, &path)?)
     };
     written().inspect_err(|_| {
-        // The beginning of a file is of no use.
+        // A partial file must not stay.
         let _ = fs::remove_file(&draft);
     })
 }

@@ -33,7 +33,7 @@ pub enum FleetError {
     /// What listens there cannot prove that it has the token.
     #[error("the process at the rendezvous address has another token")]
     Impostor,
-    /// The other end is not there any more, or not heard any more.
+    /// The other end is not there anymore, or not heard anymore.
     #[error("lost the connection: {0}")]
     Lost(String),
     /// More than a message may hold.
@@ -96,7 +96,7 @@ pub enum Refusal {
         /// The version of the member.
         member: String,
     },
-    /// Another token, or one where none is, or none where one is.
+    /// Another token, or one where none is, or none if one is.
     #[error("rank 0 has another token")]
     Token,
     /// There is such a rank already.

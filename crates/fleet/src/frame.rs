@@ -60,7 +60,7 @@ impl From<io::Error> for FrameError {
     }
 }
 
-/// Reads the next frame, of a message of so many bytes at most.
+/// Reads the next frame, of a message of this many bytes at most.
 pub(crate) async fn read(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,
@@ -115,7 +115,7 @@ pub(crate) async fn say(
     write(to, FrameKind::Message, &serde_json::to_vec(what)?).await
 }
 
-/// Reads a message of so many bytes at most.
+/// Reads a message of this many bytes at most.
 pub(crate) async fn hear<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,

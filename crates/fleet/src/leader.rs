@@ -83,7 +83,7 @@ pub enum MemberPhase {
     Running,
     /// It has sent all it was to send.
     Done,
-    /// It is not there any more, or not heard any more.
+    /// It is not there anymore, or not heard anymore.
     Lost(String),
 }
 

@@ -104,7 +104,7 @@ pub(crate) enum ToLeader {
     Kept {
         number: u64,
     },
-    /// The next file of those offered; so many bytes follow as pieces.
+    /// The next file of those offered; this many bytes follow as pieces.
     File {
         name: String,
     },

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Totals {
     /// Requests whose instant has come and that were sent.
     pub started: u64,
-    /// Requests that have ended, well or not.
+    /// Requests that have ended, completed or not.
     pub ended: u64,
     /// Of those, that failed.
     pub failed: u64,
@@ -26,7 +26,7 @@ pub struct Totals {
     pub itl: LogHistogram,
     /// Times for each token after the first.
     pub tpot: LogHistogram,
-    /// Times from the due instant to the end.
+    /// Times from the scheduled instant to the end.
     pub e2e: LogHistogram,
 }
 

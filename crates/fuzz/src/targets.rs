@@ -35,7 +35,7 @@ pub struct FuzzTarget {
 
 /// What one input may cost, in an optimized build and in one that is not.
 pub(crate) struct InputLimits {
-    /// Most bytes held at once, and so many more for each byte of the input.
+    /// Most bytes held at once, and this many more for each byte of the input.
     pub(crate) bytes: usize,
     pub(crate) per_byte: usize,
     /// Most CPU time.

@@ -148,7 +148,7 @@ fn journal(folder: &Path, thread: u64) -> PathBuf {
     folder.join(format!("running-{thread}"))
 }
 
-/// The journals of so many threads.
+/// The journals of this many threads.
 pub fn journals(folder: &Path, threads: u64) -> Vec<PathBuf> {
     (0..threads).map(|thread| journal(folder, thread)).collect()
 }

@@ -43,7 +43,7 @@ pub(crate) fn read_head(
     }
 }
 
-/// Reads on until there are so many bytes; what comes behind them is cut off.
+/// Reads on until there are this many bytes; what comes behind them is cut off.
 pub(crate) fn read_body(
     stream: &mut TcpStream,
     mut body: Vec<u8>,

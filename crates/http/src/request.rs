@@ -32,7 +32,7 @@ pub enum Method {
 const MOST_PAIRS: usize = 200;
 
 impl HttpRequest {
-    /// From a head; none where it is not one.
+    /// From a head; none if it is not one.
     pub fn parse(head: &[u8]) -> Option<Self> {
         let head = str::from_utf8(head).ok()?;
         let mut lines = head.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
@@ -61,7 +61,7 @@ impl HttpRequest {
         Some(Self { method, path, query: pairs(query), headers, body: Vec::new() })
     }
 
-    /// The value of a header that is there once; none where it is missing or contradicts itself.
+    /// The value of a header that is there once; none if it is missing or contradicts itself.
     pub fn header<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         let mut values = self.values(name);
         let value = values.next();
@@ -92,7 +92,7 @@ impl HttpRequest {
         self.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// How many bytes of a body follow; none where that is not said plainly.
+    /// How many bytes of a body follow; none if that is not said plainly.
     pub fn body_length(&self) -> Option<usize> {
         if self.has("transfer-encoding") {
             return None;
@@ -102,7 +102,7 @@ impl HttpRequest {
         text.parse().ok().filter(|_| is_plain)
     }
 
-    /// The body as a form; none where it is of another kind.
+    /// The body as a form; none if it is of another kind.
     pub fn form(&self) -> Option<Vec<(String, String)>> {
         let kind = self.header("content-type")?.split(';').next()?.trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
@@ -122,7 +122,7 @@ fn pairs(text: &str) -> Vec<(String, String)> {
     parts.take(MOST_PAIRS).filter_map(pair).collect()
 }
 
-/// Text with its escapes resolved; none where they are broken or no text.
+/// Text with its escapes resolved; none if they are broken or no text.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

@@ -197,7 +197,7 @@ impl Drop for Permit {
 }
 
 impl ClientLimit {
-    /// One of so many; none where all are taken.
+    /// One of this many; none if all are taken.
     pub fn take(&self, of: usize) -> Option<Permit> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         let seat = Permit(Arc::clone(&self.0));

@@ -56,6 +56,7 @@ fn of_file(path: &Path) -> Vec<Result<Audit, Failed>> {
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 fn unreadable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint(format!(
-        "a run folder holds plan.toml, manifest.json and requests.log; for results of other tools, name the file: {UNDERSTOOD}"
+        "a run folder holds plan.toml, manifest.json, and requests.log; for results of other \
+         tools, name the file: {UNDERSTOOD}"
     ))
 }

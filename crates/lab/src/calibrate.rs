@@ -276,12 +276,12 @@ pub fn machine() -> String {
     format!("{}, {}", facts.cpu, facts.system)
 }
 
-/// Where the calibration for so many workers is kept.
+/// Where the calibration for this many workers is kept.
 pub fn state_file(workers: u32) -> Option<PathBuf> {
     Some(state_folder()?.join(format!("calibration-{workers}.json")))
 }
 
-/// Where what is known about this machine is kept; none where its user has no place for that.
+/// Where what is known about this machine is kept; none if its user has no place for that.
 pub fn state_folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = named("XDG_STATE_HOME").map(PathBuf::from);
@@ -289,12 +289,12 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(state.join("goodput"))
 }
 
-/// A small file of that folder; none where it has none.
+/// A small file of that folder; none if it has none.
 pub fn read_state(path: &Path) -> Option<Vec<u8>> {
     goodput_files::read(path, 1 << 20).ok()
 }
 
-/// The ceiling that was found on this machine for so many workers, if it was looked for.
+/// The ceiling that was found on this machine for this many workers, if it was looked for.
 pub fn ceiling(plan: &Plan, observer: &dyn Observer) -> Option<Ceiling> {
     let workers = plan.load.mode.workers(plan.load.workers);
     let path = state_file(workers)?;

@@ -15,7 +15,7 @@ use crate::error::Failed;
 use crate::events::Observer;
 use simulation::simulate;
 
-/// Says why there is no plan.
+/// Says why a plan cannot be made.
 pub fn refused(refused: Refused) -> Failed {
     let failed = Failed::usage(refused.what);
     match refused.hint {
@@ -44,7 +44,8 @@ pub fn add_traffic(
         );
         note(
             PlanNoteKind::Assumed,
-            "the model has no memory limit, no prefix cache and no refusals beyond their effect on the measured step times",
+            "the model has no memory limit, no prefix cache, and no refusals beyond their effect \
+             on the measured step times",
         );
         if sizes.is_some_and(|sizes| sizes.is_assumed) {
             note(

@@ -78,7 +78,7 @@ fn check_observed(plan: &Plan) -> Result<(), Failed> {
     metrics_map(plan).map(drop)
 }
 
-/// What users were promised.
+/// Checks the SLO.
 fn check_slo(plan: &Plan) -> Result<(), Failed> {
     let Measure { slo, attainment, .. } = &plan.measure;
     if attainment.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {

@@ -10,7 +10,7 @@ pub mod saved;
 use goodput_model::Measure;
 use goodput_record::Host;
 
-/// An SLO as it is typed, and the share of requests that must keep it; empty where it has none.
+/// An SLO as it is typed, and the share of requests that must keep it; empty if it has none.
 pub fn promised(measure: &Measure) -> String {
     let share = measure.attainment.map_or_else(String::new, |share| {
         format!(", by {} % of the requests", (share * 1e4).round() / 1e2)

@@ -27,7 +27,7 @@ pub struct FileEntries<'a> {
 }
 
 impl FileEntries<'_> {
-    /// Every entry of a data set or a trace.
+    /// Every entry of a dataset or a trace.
     pub fn all(self, file: &Path) -> Result<Loaded, Failed> {
         let is_trace = match self.form {
             Some(form) => form.parse::<TraceFormat>().is_ok(),
@@ -47,7 +47,7 @@ impl FileEntries<'_> {
         load_trace(file, &options).map_err(|error| dataset_failed(&error))
     }
 
-    /// So many entries of a data set, drawn with this seed.
+    /// This many entries of a dataset, drawn with this seed.
     pub fn sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
         let options = DatasetOptions { sample: count, seed, ..self.options()? };
         load(file, &options, &tokens()).map_err(|error| dataset_failed(&error))

@@ -178,7 +178,7 @@ pub struct UpcomingRun<'a> {
     pub model: &'a str,
     /// Where it is written.
     pub folder: &'a Path,
-    /// What it is called among others; empty where it is alone.
+    /// What it is called among others; empty if it is alone.
     pub label: &'a str,
     /// Another run shows the progress of both.
     pub is_silent: bool,

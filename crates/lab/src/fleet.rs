@@ -60,7 +60,7 @@ fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
         return Err(Failed::usage("each rank would start a mock of its own")
             .hint("start one mock with `goodput mock --listen 127.0.0.1:8000` and use its address as the target"));
     }
-    // Users can be fewer than clients; a client that may have nothing in flight would wait for ever.
+    // Users can be fewer than clients; a client that may have nothing in flight would wait forever.
     match plan.load.mode.cap().filter(|cap| *cap < shard.count()) {
         None => Ok(()),
         Some(cap) => Err(Failed::usage(format!(

@@ -111,7 +111,8 @@ impl<'a> RunHooks<'a> {
         self.or_after(profile::start(self.run.ready, self.interrupt))
     }
 
-    /// Passes an outcome on. After a failure there is no load: what the first command did is undone.
+    /// Passes an outcome on. After a failure no load is sent, and what the first command did is
+    /// undone.
     pub(crate) fn or_after<T>(&self, outcome: Result<T, Failed>) -> Result<T, Failed> {
         if outcome.is_err() {
             self.after();

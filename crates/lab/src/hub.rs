@@ -15,13 +15,13 @@ use goodput_wire::{DownloadError, download};
 
 use crate::{Failed, Observer};
 
-/// How a data set of the hub is named: `hf:ORG/NAME[:FILE]`.
+/// How a dataset of the hub is named: `hf:ORG/NAME[:FILE]`.
 pub const PREFIX: &str = "hf:";
 
 /// Where the hub is, unless `HF_ENDPOINT` says otherwise.
 const HUB: &str = "https://huggingface.co";
 
-/// Largest files that are fetched: a list, a tokenizer, and a data set.
+/// Largest files that are fetched: a list, a tokenizer, and a dataset.
 const MOST_LIST: u64 = 64 << 20;
 const MOST_TOKENIZER: u64 = 256 << 20;
 const MOST_DATA: u64 = 64 << 30;
@@ -29,7 +29,7 @@ const MOST_DATA: u64 = 64 << 30;
 /// How often a long download is heard of.
 const WORD: Nanos = Nanos::from_millis(5_000);
 
-/// Ends of names that a data set's file can have.
+/// Ends of names that a dataset's file can have.
 const DATA: [&str; 5] = ["json", "jsonl", "csv", "txt", "parquet"];
 
 /// The hub, as the environment describes it.
@@ -74,15 +74,13 @@ impl Hub {
         })
     }
 
-    /// The file of a data set; `name` itself where it is not of the hub.
+    /// The file of a dataset; `name` itself where it is not of the hub.
     pub fn dataset(&self, name: &str) -> Result<PathBuf, Failed> {
         let Some(rest) = name.strip_prefix(PREFIX) else { return Ok(PathBuf::from(name)) };
         let (id, file) = rest.split_once(':').map_or((rest, None), |(id, file)| (id, Some(file)));
         if !is_id(id) {
-            return Err(Failed::usage(format!(
-                "`{id}` is not a Hugging Face model or data set id"
-            ))
-            .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
+            return Err(Failed::usage(format!("`{id}` is not a Hugging Face model or dataset id"))
+                .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
         }
         if let Some(file) = file {
             return self.file(RepoKind::Dataset, id, file);
@@ -134,13 +132,13 @@ impl Hub {
             )));
         }
         let path = listing_path(kind, id).ok_or_else(|| {
-            Failed::usage(format!("`{id}` is not a Hugging Face model or data set id"))
+            Failed::usage(format!("`{id}` is not a Hugging Face model or dataset id"))
         })?;
         self.say(&format!("{missing}: downloading it from the Hugging Face hub"));
         let mut answer = Vec::new();
         get(&path, &mut answer, MOST_LIST).map_err(|error| {
             Failed::usage(format!("{missing}, and downloading it failed: {error}")).hint(
-                "use a local file (a tokenizer.json, a data set), or set HF_TOKEN for private repositories",
+                "use a local file (a tokenizer.json, a dataset), or set HF_TOKEN for private repositories",
             )
         })?;
         Listing::parse(&answer).map_err(|error| Failed::usage(error.to_string()))
@@ -149,14 +147,14 @@ impl Hub {
     fn missing(&self, id: &str) -> String {
         match &self.cache {
             Some(cache) => format!("`{id}` is not in the hub's cache ({})", cache.root().display()),
-            None => format!("`{id}` is not a file, and there is no Hugging Face cache"),
+            None => format!("`{id}` is not a file, and no Hugging Face cache exists"),
         }
     }
 
     /// Downloads a file into the cache, whole or not at all.
     fn fetch(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Result<PathBuf, Failed> {
         let cache = self.cache.as_ref().ok_or_else(|| {
-            Failed::usage("there is no folder for downloads").hint("set HF_HOME or HOME")
+            Failed::usage("no folder for downloads is known").hint("set HF_HOME or HOME")
         })?;
         let (Some(place), Some(path)) =
             (cache.place(kind, id, commit, file), download_path(kind, id, file))

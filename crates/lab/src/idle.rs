@@ -15,10 +15,10 @@ use crate::readiness::Ready;
 /// How long a page of metrics may take.
 const PAGE_LIMIT: Duration = Duration::from_secs(1);
 
-/// So many questions in a row without an answer are enough.
+/// This many questions in a row without an answer are enough.
 const TRIES: u32 = 3;
 
-/// How often a server that shall be empty is asked, and the user's wish to stop is looked for.
+/// How often a server that should be empty is asked, and the user's wish to stop is looked for.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A gauge that stands still for so long may be stale: some engines write it only when they work.
@@ -67,7 +67,7 @@ pub fn wait_idle(
     let begin = now();
     let wait = IdleWait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
-        (false, _) => IdleSignal::unknown("it must not be queried"),
+        (false, _) => IdleSignal::unknown("--no-probe forbids requests to it"),
         (true, false) => wait.by_probes(),
         (true, true) => wait.run(),
     };
@@ -128,11 +128,11 @@ impl IdleWait<'_> {
             if now() >= self.deadline {
                 let QueueDepth { running, waiting } = last;
                 return IdleSignal::Unknown(format!(
-                    "it reports {running} running and {waiting} waiting"
+                    "it reports {running} requests running and {waiting} waiting"
                 ));
             }
             if now() - moved > STALE {
-                // Work makes it write them anew.
+                // Work makes it write them again.
                 let _ = self.probe();
                 moved = now();
             }
@@ -154,7 +154,9 @@ impl IdleWait<'_> {
     /// Until small requests are as quick as the first one was.
     fn by_probes(&self) -> IdleSignal {
         let Some(first) = self.ready.probe else {
-            return IdleSignal::unknown("it has no gauges, and its idle latency is unknown");
+            return IdleSignal::unknown(
+                "its metrics page has no gauges, and its idle latency is unknown",
+            );
         };
         let quick = Nanos((first.0.saturating_mul(2)).max((first + SLACK.into()).0));
         let (mut in_a_row, mut refused) = (0, 0);
@@ -164,7 +166,7 @@ impl IdleWait<'_> {
                 return IdleSignal::unknown("stopped by the user");
             }
             if now() >= self.deadline {
-                let took = last.map_or("has no answer".to_owned(), |took: Nanos| {
+                let took = last.map_or("got no answer".to_owned(), |took: Nanos| {
                     format!("takes {:.0} ms", took.as_ms())
                 });
                 let first = first.as_ms();
@@ -267,14 +269,14 @@ mod tests {
         long.join().unwrap();
         plan.target.probe = false;
         let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
-        assert_eq!(silent, IdleSignal::unknown("it must not be queried"));
+        assert_eq!(silent, IdleSignal::unknown("--no-probe forbids requests to it"));
     }
 
     #[test]
     fn quick_answers_tell_when_a_server_without_gauges_is_empty() {
         let (_, mut ready, long) = busy();
         let soon = by_probes(&ready, 100);
-        assert!(matches!(soon, IdleSignal::Unknown(why) if why.contains("has no answer")));
+        assert!(matches!(soon, IdleSignal::Unknown(why) if why.contains("got no answer")));
         assert_eq!(by_probes(&ready, 20_000), IdleSignal::Probe);
         assert!(asked(&ready).is_empty());
         long.join().unwrap();

@@ -23,7 +23,7 @@ pub struct AnswerJudge {
 }
 
 impl AnswerJudge {
-    /// The judge that this plan needs; none where there is nothing to judge.
+    /// The judge that this plan needs; none if there is nothing to judge.
     pub fn new(
         plan: &Plan,
         workload: &Workload,

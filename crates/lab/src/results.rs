@@ -28,13 +28,13 @@ use crate::sweep::{self, SavedSweep};
 pub fn open(path: &Path) -> Result<Artifact, Failed> {
     Artifact::open(path).map_err(|error| match error {
         FolderError::Missing(_) => Failed::usage(error.to_string())
-            .hint("name the folder that `goodput run`, `sweep` or `compare` printed"),
+            .hint("name the folder that `goodput run`, `sweep`, or `compare` printed"),
         error => unreadable(error),
     })
 }
 
-/// The numbers of an artifact, computed anew from its logs where it has any. What cannot be read of several
-/// runs is named and left out.
+/// The numbers of an artifact, computed again from its logs where it has any. What cannot be read
+/// of several runs is named and left out.
 pub fn read(artifact: &Artifact, observer: &dyn Observer) -> Result<SavedResult, Failed> {
     match artifact {
         Artifact::Run(folder) | Artifact::Shard(folder) => {

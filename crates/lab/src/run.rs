@@ -199,7 +199,7 @@ fn texts(plan: &Plan, folder: &mut RunFolder) -> Result<Option<TextWriter>, Fail
     texts.transpose().map_err(|error| folder_failed(&error))
 }
 
-/// A folder that was removed meanwhile is written anew, from the logs that are still open.
+/// A folder that was removed meanwhile is written again, from the logs that are still open.
 fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest, observer: &dyn Observer) {
     if folder.is_there() {
         return;
@@ -472,7 +472,7 @@ fn manifest(
     }
 }
 
-/// Of the token events of a simulated engine, so many may leave late.
+/// Of the token events of a simulated engine, this many may leave late.
 const TOO_LATE: f64 = 0.01;
 
 /// Warns when the simulated engine is behind with the events since `seen`; returns what has been seen

@@ -45,7 +45,7 @@ pub(crate) fn unreadable(error: FolderError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
         FolderError::Unfinished(_) => failed.hint("run `goodput merge` again with the same --out"),
-        _ => failed.hint("a run folder holds plan.toml, manifest.json and requests.log"),
+        _ => failed.hint("a run folder holds plan.toml, manifest.json, and requests.log"),
     }
 }
 

@@ -63,7 +63,7 @@ impl Planner for RepeatPlanner<'_> {
         if lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
-        // Words cost what they cost: the runs shall differ in their seeds alone.
+        // Words cost what they cost: the runs should differ in their seeds alone.
         self.plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
         let label = format!("repeat {number} of {of} · ");
         let context = RunContext { repeat: Some(*repeat), label, ..RunContext::default() };

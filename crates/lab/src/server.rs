@@ -174,7 +174,7 @@ impl ServerWatch {
     /// Watches the GPUs of an idle server.
     fn watch_idle(&mut self, length: Duration, observer: &dyn Observer, interrupt: &Interrupt) {
         if self.facts.gpu_source.is_empty() {
-            observer.note_once("warning: --gpu-idle is ignored: there is no GPU data");
+            observer.note_once("warning: --gpu-idle is ignored: no GPU data");
             return;
         }
         if length > ANNOUNCED {
@@ -189,7 +189,7 @@ impl ServerWatch {
         self.facts.gpu_idle_w = idle.map(|idle| idle.watts);
         match idle {
             None => observer.note_once("warning: no GPU reported its power while the server was idle"),
-            // The driver is asked anew each time; pages are made every so many seconds.
+            // The driver is asked again each time; pages are made every this many seconds.
             Some(idle) if !idle.has_changed && self.driver.is_none() => observer.note_once(
                 "warning: the exporter reported the same power during all of --gpu-idle: its page may be stale; use a time longer than its refresh interval",
             ),

@@ -93,7 +93,7 @@ const OWNERS: [(&str, &str); 6] = [
     ("goodput", "goodput mock"),
 ];
 
-/// What the server says of itself, asked once; nothing where it must not be asked, or where it is the
+/// What the server says of itself, asked once; nothing if it must not be asked, or where it is the
 /// engine inside this process. What fails is simply not known.
 pub fn facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
     ready.facts.get_or_init(|| ask(plan, ready)).clone()
@@ -209,7 +209,7 @@ impl<'a> Leaf<'a> {
         self.path.last().copied().unwrap_or_default()
     }
 
-    /// The value in a line; none where it says nothing, or more than a line.
+    /// The value in a line; none if it says nothing, or more than a line.
     fn text(&self) -> Option<String> {
         text(self.value)
     }

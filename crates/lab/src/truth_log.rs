@@ -57,7 +57,7 @@ fn write(mut log: LogWriter, records: &Receiver<RequestRecord>, observer: &dyn O
                 return unwritten.frames + unwritten.lost;
             }
         }
-        // By the clock: under load there is no quiet moment.
+        // By the clock: a quiet moment may never come under load.
         if now() - flushed >= FLUSH_EVERY.into() {
             log.flush();
             flushed = now();

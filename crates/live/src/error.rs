@@ -7,7 +7,7 @@ use goodput_record::FolderError;
 
 use crate::proxy::ProxyError;
 
-/// Why there is no recording or no shadow.
+/// Why a recording or a shadow failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The proxy cannot be started.

@@ -31,7 +31,7 @@ pub struct SilentObserver;
 
 impl LiveObserver for SilentObserver {}
 
-/// What a session can be told while it goes on.
+/// What a session can be told while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObserverCommand {
     /// Take no more requests and wait for answers; once more, do not wait.

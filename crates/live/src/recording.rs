@@ -87,7 +87,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Makes the first file and starts the proxy; without a proxy there is no file.
+    /// Creates the first file and starts the proxy; if the proxy fails, no file is left.
     pub fn start(
         options: RecordOptions,
         observer: Arc<dyn LiveObserver>,

@@ -1,7 +1,7 @@
 //! Bodies of requests and answers as rows of a trace, without a word of their text.
 //!
-//! Prompts become counts and salted hashes of their blocks; the salt is drawn anew for each file and
-//! written nowhere. Pure: no clocks, no files.
+//! Prompts become counts and salted hashes of their blocks; the salt is drawn again for each file
+//! and written nowhere. Pure: no clocks, no files.
 
 mod blocks;
 mod json;

@@ -41,7 +41,7 @@ fn planned(tokenizer: &Tokenizer, class: ClassPlan) -> WorkloadPlan {
     plan
 }
 
-/// Sends so many sessions of a workload past a recorder, one a second, and reads what it wrote.
+/// Sends this many sessions of a workload past a recorder, one a second, and reads what it wrote.
 fn replayed(plan: &WorkloadPlan, tokenizer: &Tokenizer, sessions: u64) -> Workload {
     let settings = RowSettings {
         tokenizer: tokenizer.clone(),

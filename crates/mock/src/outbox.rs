@@ -13,7 +13,7 @@ const APART: Nanos = Nanos::from_micros(500);
 /// What leaves next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutboxItem {
-    /// Bytes for one write, with which so many token events are complete.
+    /// Bytes for one write, with which this many token events are complete.
     Bytes(Bytes, usize),
     /// Nothing for so long.
     Silence(Nanos),

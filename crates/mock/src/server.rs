@@ -78,13 +78,16 @@ impl ServeError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrInUse => {
-                "another program has this address; port 0 picks a free one"
+                "another program uses this address; port 0 picks a free port"
             }
             Self::Listen { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "ports below 1024 are the administrator's; take one above"
+                "ports below 1024 need administrator rights; use a higher port"
             }
-            Self::Tls(_) => "--tls-cert takes a chain in PEM, --tls-key the key of its first",
-            _ => "--listen takes 127.0.0.1:8000; port 0 picks a free one",
+            Self::Tls(_) => {
+                "--tls-cert takes a certificate chain in PEM, --tls-key the key of its first \
+                 certificate"
+            }
+            _ => "--listen takes 127.0.0.1:8000; port 0 picks a free port",
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Service {
     pub(crate) settings: MockSettings,
     pub(crate) driver: Rc<EngineDriver>,
     pub(crate) metrics: Rc<RefCell<MockMetrics>>,
-    /// The engine's totals when those of the page began anew.
+    /// The engine's totals when those of the page began again.
     totals_before: OnceCell<Gauges>,
     pub(crate) faults: Faults,
     pub(crate) connections: Connections,
@@ -104,7 +104,7 @@ impl Service {
         windows
     }
 
-    /// Until `length` after `from`, or for ever.
+    /// Until `length` after `from`, or forever.
     pub(crate) async fn sleep_for(&self, from: Nanos, length: Option<Nanos>) {
         match length {
             Some(length) => self.timer().sleep_until(from + length).await,

@@ -87,7 +87,7 @@ impl MockSettings {
             let near = goodput_model::closest(name, Profile::NAMES);
             let guess = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let reason = format!(
-                "{guess}The profiles are {known}; the name of your profile file ends in .toml"
+                "{guess}the profiles are {known}; the name of a profile file must end in .toml"
             );
             return Err(wrong(reason));
         }
@@ -120,9 +120,10 @@ impl MockSettings {
         let wrong = |reason: String| SettingsError { part: format!("{key}={value}"), reason };
         match key {
             "seed" => {
-                self.seed = value.parse().map_err(|_| wrong("a seed is a number".to_owned()))?;
+                self.seed =
+                    value.parse().map_err(|_| wrong("a seed must be a number".to_owned()))?;
             }
-            "lora" if value.is_empty() => return Err(wrong("an adapter has a name".to_owned())),
+            "lora" if value.is_empty() => return Err(wrong("an adapter needs a name".to_owned())),
             "lora" => self.loras.push(value.to_owned()),
             "fault" => {
                 let fault =
@@ -142,12 +143,12 @@ impl MockSettings {
             "token_factor" => {
                 let factor = value.parse().ok().filter(|factor| (0.01..=100.0).contains(factor));
                 self.token_factor =
-                    factor.ok_or_else(|| wrong("a factor is from 0.01 to 100".to_owned()))?;
+                    factor.ok_or_else(|| wrong("a factor must be from 0.01 to 100".to_owned()))?;
             }
             "queue_full_status" => {
                 let status = value.parse().ok().filter(|status| [429, 503].contains(status));
                 self.queue_full_status =
-                    status.ok_or_else(|| wrong("it is 429 or 503".to_owned()))?;
+                    status.ok_or_else(|| wrong("it must be 429 or 503".to_owned()))?;
             }
             "patience" => {
                 let patience = humantime::parse_duration(value).ok();
@@ -157,7 +158,7 @@ impl MockSettings {
             }
             _ => self.profile.set(key, value).map_err(|reason| {
                 let is_unknown = reason.contains("no setting");
-                let rest = format!("; besides the profile's there are {OWN}");
+                let rest = format!("; in addition to those of the profile: {OWN}");
                 wrong(reason + if is_unknown { &rest } else { "" })
             })?,
         }
@@ -207,7 +208,7 @@ impl FromStr for MockSettings {
             .map(|part| {
                 part.split_once('=').ok_or_else(|| SettingsError {
                     part: part.to_owned(),
-                    reason: "a profile comes first and only once".to_owned(),
+                    reason: "a profile must come first, and only once".to_owned(),
                 })
             })
             .collect();
@@ -252,8 +253,8 @@ mod tests {
             ("slots=0", "slots"),
             ("ttft=5", "ttft"),
             ("x=1", "reasoning"),
-            ("ttft=1ms,fast", "comes first"),
-            ("fast,fast", "comes first"),
+            ("ttft=1ms,fast", "must come first"),
+            ("fast,fast", "must come first"),
             ("fault=nope", "fault"),
             ("metrics=nope", "slow:TIME"),
             ("metrics=slow:5", "time"),

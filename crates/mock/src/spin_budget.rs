@@ -8,7 +8,7 @@ use goodput_model::Nanos;
 /// How long before an instant one wakes.
 const LEAD: Nanos = Nanos::from_micros(200);
 
-/// One part in so many of the time may be spent awake and waiting.
+/// One part in this many of the time may be spent awake and waiting.
 const SHARE: u64 = 4;
 
 /// As much of that can be saved up.
@@ -24,7 +24,7 @@ impl Default for SpinBudget {
 }
 
 impl SpinBudget {
-    /// How long before an instant to wake: nothing where too much has been spent.
+    /// How long before an instant to wake: nothing if too much has been spent.
     pub(crate) fn lead(&self) -> Nanos {
         if self.saved() >= LEAD { LEAD } else { Nanos::ZERO }
     }

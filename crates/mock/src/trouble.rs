@@ -16,13 +16,13 @@ pub enum PageTrouble {
     Off,
     /// It comes so much later.
     Slow(Nanos),
-    /// It is padded to so many bytes.
+    /// It is padded to this many bytes.
     Huge(u32),
     /// Bytes that are not metrics.
     Garbage,
     /// A web page with status 200.
     Html,
-    /// So long after the start all totals begin anew, once.
+    /// So long after the start all totals begin again, once.
     Reset(Nanos),
 }
 

@@ -16,7 +16,7 @@ pub enum Severity {
     Info,
     /// The numbers may be off: the verdict is `suspect`.
     Warn,
-    /// The numbers do not say what they seem to: the verdict is `void`.
+    /// The numbers are not what they seem: the verdict is `void`.
     Void,
 }
 
@@ -132,7 +132,7 @@ codes! {
     BimodalMix = "bimodal_mix",
     /// A metric has two groups of values.
     Bimodal = "bimodal",
-    /// Requests of sessions were not sent any more.
+    /// Requests of sessions were not sent anymore.
     SessionsCut = "sessions_cut",
     /// Chunks were taken for tokens.
     TokensByChunks = "tokens_by_chunks",
@@ -180,7 +180,7 @@ codes! {
     ServerShared = "server_shared",
     /// The client counts more tokens than the server.
     ServerCountsDiffer = "server_counts_differ",
-    /// The server began its totals anew.
+    /// The server began its totals again.
     ServerRestarted = "server_restarted",
     /// Questions for the server's figures had no answer.
     MetricsLost = "metrics_lost",
@@ -208,7 +208,7 @@ codes! {
     ShadowDrops = "shadow_drops",
     /// Neighboring blocks of live traffic are alike.
     BlocksDepend = "blocks_depend",
-    /// The candidate was not asked any more.
+    /// The candidate was not asked anymore.
     ShadowEnded = "shadow_ended",
     /// Clients of a merged run left no record.
     ShardMissing = "shard_missing",
@@ -264,7 +264,7 @@ pub struct Caveat {
     pub severity: Severity,
     /// The evidence, in a sentence or two.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// What to do about it, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
@@ -292,7 +292,7 @@ impl Caveat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing found that speaks against the numbers.
+    /// Nothing found that casts doubt on the numbers.
     #[default]
     Valid,
     /// Something may have distorted them.

@@ -47,7 +47,7 @@ impl TimeSpan {
 
 /// The steps of opening a connection; absent from a request that reused one.
 ///
-/// Names are resolved once, before the first request, so there is no DNS step here.
+/// Names are resolved once, before the first request, so DNS is not a step here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connect {
     /// The TCP handshake.
@@ -89,7 +89,7 @@ pub struct Stamps {
     pub last_token: Option<Nanos>,
     /// The read that brought `[DONE]` or the end of the body.
     pub done: Option<Nanos>,
-    /// The exchange was over, well or not: given up, refused, or read to its end.
+    /// The exchange was over, completed or not: given up, refused, or read to its end.
     pub ended: Nanos,
 }
 
@@ -219,7 +219,7 @@ pub struct Exchange {
     pub output_tokens: Option<TokenCount>,
     /// Which connection of the worker carried it.
     pub connection: u64,
-    /// Times a pooled connection turned out dead and was opened anew (at most 1).
+    /// Times a pooled connection turned out dead and was opened again (at most 1).
     pub reconnects: u32,
     /// Time lost before sending that is not the client's: on a pooled connection that turned out
     /// dead, or waiting for a shared connection that another request was opening.
@@ -275,7 +275,7 @@ impl RequestRecord {
         self.exchange.failure.is_none()
     }
 
-    /// The lateness that the client itself caused: from the due instant to the first byte
+    /// The lateness that the client itself caused: from the scheduled instant to the first byte
     /// written, less the wait for a user-set cap and less getting a connection.
     pub fn slip(&self) -> Option<Nanos> {
         let sent = self.exchange.stamps.sent_first?;

@@ -7,9 +7,9 @@ use std::fmt;
 pub enum Feature {
     /// Checks of answers against a JSON schema.
     JsonSchema,
-    /// NVIDIA's driver, asked in this process.
+    /// NVIDIA's driver, queried in this process.
     Nvml,
-    /// Parquet data sets and exports.
+    /// Parquet datasets and exports.
     Parquet,
     /// Token counts by a `tokenizer.json`.
     Tokenizers,

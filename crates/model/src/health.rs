@@ -104,8 +104,8 @@ pub struct CanaryReading {
     pub errors_ns: Vec<i64>,
 }
 
-/// The most that the client carries with an error below a millisecond; none where something else
-/// gave out first.
+/// The most that the client carries with an error below a millisecond; none if something else was
+/// the limit first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Streamed events per second.

@@ -22,6 +22,6 @@ pub struct PairNote {
     pub number: u64,
     /// When the request arrived, from the beginning.
     pub at: Nanos,
-    /// How alike the answers are, where that was looked at.
+    /// How similar the answers are, if that was compared.
     pub likeness: Option<Likeness>,
 }

@@ -387,7 +387,7 @@ pub struct Measure {
     /// same.
     #[serde(default, skip_serializing_if = "is_no")]
     pub hash_bodies: bool,
-    /// What users were promised.
+    /// The SLO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// The share of requests, in (0, 1], that must keep all promises about single requests.
@@ -404,14 +404,14 @@ pub struct Measure {
     pub stop_early: Option<StopEarly>,
 }
 
-/// When a point of a sweep may end before its time.
+/// When a point of a sweep may end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopEarly {
-    /// Once the server is plainly lost: it does not keep up, requests fail, or the SLO is out of
-    /// reach whatever is still to come.
+    /// Once the server cannot recover: it does not keep up, requests fail, or the SLO is out of
+    /// reach whatever follows.
     Hopeless,
-    /// Also once it is clear enough whether the SLO is kept.
+    /// Also once it is clear whether the SLO is kept.
     Decided,
 }
 

@@ -21,7 +21,7 @@ pub struct MetricsSheet {
 }
 
 impl MetricsSheet {
-    /// An empty page, with room for so many bytes.
+    /// An empty page, with room for this many bytes.
     pub fn new(format: MetricsFormat, capacity: usize) -> Self {
         Self { out: String::with_capacity(capacity), format }
     }

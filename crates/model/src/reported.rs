@@ -47,7 +47,7 @@ pub struct Reported {
     pub tool: SourceTool,
     /// In which version.
     pub version: Option<String>,
-    /// Which of the runs in the file; empty where there is one only.
+    /// Which of the runs in the file; empty if there is one only.
     pub label: String,
     /// Runs at other loads that stand in the same file.
     pub siblings: u64,
@@ -75,7 +75,7 @@ pub struct Reported {
     pub output_tokens: Option<u64>,
     /// Output tokens by the tool's own tokenizer, where it states both.
     pub recounted_tokens: Option<u64>,
-    /// Who counted the output tokens.
+    /// What counted the output tokens.
     pub token_source: Option<String>,
     /// Completed requests per second.
     pub requests_per_s: Option<f64>,
@@ -85,7 +85,7 @@ pub struct Reported {
     pub total_tokens_per_s: Option<f64>,
     /// The distributions in ms: `ttft`, `tpot`, `itl`, `e2e`, `e2e_sched`.
     pub metrics: BTreeMap<String, ReportedMetric>,
-    /// What was sent, in the tool's word: the name of a data set, or of a distribution.
+    /// What was sent, in the tool's word: the name of a dataset, or of a distribution.
     pub workload: Option<String>,
     /// Prompt lengths.
     pub input_lengths: Option<LengthRange>,
@@ -243,7 +243,7 @@ pub struct LengthRange {
 /// A bound on latency, and what kept it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReportedGoodput {
-    /// The bound, in the tool's words; empty where the file has only the figure.
+    /// The bound, in the tool's words; empty if the file has only the figure.
     pub terms: String,
     /// Requests per second that kept it.
     pub requests_per_s: Option<f64>,

@@ -23,7 +23,7 @@ pub enum History {
     /// What the server really answered.
     #[default]
     Server,
-    /// What the data set says was answered.
+    /// What the dataset says was answered.
     Dataset,
 }
 
@@ -36,7 +36,7 @@ pub struct SessionStep {
     /// At least one. The first carries the conversation on; the others fan out from the
     /// same history, and the step ends when all of them have ended.
     pub requests: Vec<Request>,
-    /// The answer that a data set holds for the first request.
+    /// The answer that a dataset holds for the first request.
     pub reply: Option<Message>,
 }
 
@@ -66,7 +66,7 @@ pub enum Message {
         /// What is said. Texts that follow one another are one text.
         parts: Vec<MessagePart>,
     },
-    /// A message object as a data set has it, as JSON text: tool calls, names, foreign parts.
+    /// A message object as a dataset has it, as JSON text: tool calls, names, foreign parts.
     Raw(Arc<str>),
 }
 

@@ -1,4 +1,4 @@
-//! *When*: the due instants of an open loop ([`ArrivalSequence`]) and the phases of a run
+//! *When*: the scheduled instants of an open loop ([`ArrivalSequence`]) and the phases of a run
 //! ([`RunTimeline`]).
 //!
 //! Pure and seeded: no clock is read here. Instants are offsets from the run's epoch.

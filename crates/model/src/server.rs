@@ -107,7 +107,7 @@ signals! {
 /// A distribution as a server counts it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Buckets {
-    /// Upper bounds, rising; the last is infinite. Empty where only sum and count are known.
+    /// Upper bounds, rising; the last is infinite. Empty if only sum and count are known.
     pub bounds: Vec<f64>,
     /// Values up to each bound, all smaller ones included.
     pub cumulative: Vec<f64>,
@@ -118,7 +118,7 @@ pub struct Buckets {
 }
 
 /// One figure at one instant. Totals and distributions count from the first look at the endpoint, a
-/// server that started anew in between notwithstanding.
+/// server that started again in between notwithstanding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SignalValue {
     /// A gauge, or a counter.
@@ -133,7 +133,7 @@ pub struct ServerReading {
     /// In our vocabulary.
     pub values: BTreeMap<Signal, SignalValue>,
     /// Series that went down since the look before, where they only go up: a server that started
-    /// anew.
+    /// again.
     pub resets: u32,
     /// Lines that could not be read.
     pub malformed: u32,
@@ -152,7 +152,7 @@ pub struct Scrape {
     pub took: Nanos,
     /// Which endpoint, in the order of the manifest.
     pub endpoint: u32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Result<ServerReading, String>,
 }
 
@@ -183,7 +183,7 @@ pub struct GpuSample {
     pub memory_clock_mhz: Option<f64>,
     /// Degrees Celsius.
     pub temperature_c: Option<f64>,
-    /// Why it is slower than it could be; empty where nothing holds it back.
+    /// Why it is slower than it could be; empty if nothing holds it back.
     pub throttled: Option<Vec<String>>,
 }
 
@@ -193,17 +193,16 @@ pub struct GpuSample {
 pub struct GpuFacts {
     /// Product name.
     pub name: String,
-    /// What tells it from others of its kind.
+    /// What distinguishes it from others of its kind.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uuid: String,
-    /// The board that it is on, where a source tells of parts of boards: they share one meter of
-    /// energy.
+    /// The board that it is on, if a source reports parts of boards, which share one energy meter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub board: String,
     /// Memory, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<f64>,
-    /// Most power it may draw, in watts.
+    /// Power limit, in watts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_limit_w: Option<f64>,
     /// How it is connected: `PCIe 5 x16, 18 NVLinks`.
@@ -218,10 +217,10 @@ pub struct SystemFacts {
     /// Metrics pages that were scraped during the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricsSource>,
-    /// Who told of GPUs: `nvml`, or the URL of an exporter. Empty where neither did.
+    /// The source of GPU data: `nvml`, or the URL of an exporter. Empty without data.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_source: String,
-    /// Why there is no word of GPUs though there might be.
+    /// Why GPU data is missing although it might exist.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu_absent: String,
     /// The driver's version.
@@ -230,16 +229,17 @@ pub struct SystemFacts {
     /// The GPUs, in the order of their samples.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuFacts>,
-    /// Power of all GPUs with the server idle, where that was measured, in watts.
+    /// Power of all GPUs with the server idle, if measured, in watts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_idle_w: Option<f64>,
     /// Whether the server was told to profile itself during the load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub profiled: bool,
-    /// What endpoints of the server tell: `engine`, `engine_version`, `max_model_len`. Foreign text.
+    /// What the server's endpoints report: `engine`, `engine_version`, `max_model_len`. Foreign
+    /// text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub found: BTreeMap<String, String>,
-    /// What the user says (`--meta`, `[system]` of a plan).
+    /// What the user states (`--meta`, `[system]` of a plan).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub said: BTreeMap<String, String>,
 }
@@ -259,7 +259,8 @@ impl SystemFacts {
 pub struct MetricsSource {
     /// URL without secrets.
     pub url: String,
-    /// Whose names it uses: `vllm`, `sglang`, the name of a map; empty where the names are unknown.
+    /// The engine whose names it uses: `vllm`, `sglang`, the name of a map; empty if the names are
+    /// unknown.
     pub engine: String,
 }
 

@@ -21,7 +21,7 @@ pub enum LoadShape {
         /// From crest to crest.
         period: Duration,
     },
-    /// So many at once, again and again.
+    /// This many at once, again and again.
     Bursts {
         /// Requests at one instant.
         size: u32,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::parse::wrong;
 use crate::{Caveat, Load, LoadExtent, Mode, ParseError, Verdict};
 
-/// One of several clients that send one plan together. Sessions are dealt out in turn; their union
+/// One of several ranks that send one plan together. Sessions are dealt out in turn; their union
 /// over all shards is what one client would send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,7 +24,7 @@ impl Shard {
     /// Shards of a run at most: more clients than anyone has, and few enough to list.
     pub const MOST: u32 = 65_536;
 
-    /// Shard `index`, from 0, of so many; `None` where there is no such.
+    /// Shard `index`, from 0, of `of`; `None` if it does not exist.
     pub fn new(index: u32, of: u32) -> Option<Self> {
         (index < of && of <= Self::MOST).then_some(Self { index, of })
     }
@@ -49,7 +49,7 @@ impl Shard {
         turn % u64::from(self.of) == u64::from(self.index)
     }
 
-    /// How many of so many things, dealt out in turn, are its own.
+    /// How many of this many things, dealt out in turn, are its own.
     pub fn share(self, count: u64) -> u64 {
         let of = u64::from(self.of);
         count / of + u64::from(u64::from(self.index) < count % of)
@@ -85,15 +85,15 @@ impl Shard {
     }
 }
 
-/// A client among several that send one plan together.
+/// One of several ranks that send one plan together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardFacts {
-    /// Which part it sent.
+    /// The shard that it sent.
     pub shard: Shard,
-    /// The name of the common start; none where shards were started by hand.
+    /// The name of the fleet; none if shards were started by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<String>,
-    /// Its clocks compared to those of rank 0, where that was done.
+    /// Its clocks compared with those of rank 0, if they were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockOffset>,
 }
@@ -103,40 +103,40 @@ pub struct ShardFacts {
 pub struct ClockOffset {
     /// This machine's monotonic clock minus that of rank 0, in nanoseconds.
     pub offset_ns: i64,
-    /// By how much that may be wrong: half the shortest way there and back.
+    /// The error of that: half of the shortest round trip.
     pub error_ns: u64,
-    /// This machine's wall clock minus that of rank 0, in nanoseconds; it decides nothing.
+    /// This machine's wall clock minus that of rank 0, in nanoseconds; no figure depends on it.
     pub wall_ns: i64,
 }
 
-/// What is known of one client of a run that several have sent.
+/// What is known of one rank of a merged run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardPart {
     /// Who it was.
     #[serde(flatten)]
     pub facts: ShardFacts,
-    /// Its machine in a few words; empty where nothing was left of it.
+    /// Its machine in a few words; empty if nothing of it is left.
     pub host: String,
-    /// Whether its record is there: where not, nothing of it is in the figures.
+    /// Whether its record exists; if not, the figures contain nothing of it.
     pub is_there: bool,
-    /// Whether it ended as planned: all it was to send was sent, and its record closed.
+    /// Whether it ended as planned: it sent everything, and its record was closed.
     pub is_whole: bool,
-    /// How long after the first of all it began, in milliseconds; negative never. None where its first
-    /// instant is not known.
+    /// How long after the first rank it began, in milliseconds; never negative. None if its first
+    /// instant is unknown.
     pub late_ms: Option<f64>,
-    /// When its record ends, in seconds since its first instant, where that is before its time.
+    /// When its record ends, in seconds since its first instant, if it ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_s: Option<f64>,
     /// Requests in its record.
     pub requests: u64,
     /// Records that it measured and lost.
     pub lost_records: u64,
-    /// Requests that failed for it, where those of the others did not: the server never had that load.
+    /// Requests that failed for this rank only: the server never saw that load.
     #[serde(default)]
     pub failed_alone: u64,
-    /// What its own record says of this client, before it was merged.
+    /// The verdict of its own record, before the merge.
     pub verdict: Verdict,
-    /// Why, and what to know: those that concern the client.
+    /// The caveats that concern this rank.
     pub caveats: Vec<Caveat>,
 }
 

@@ -17,7 +17,7 @@ use crate::MetricName;
 
 pub use parse::SloError;
 
-/// Everything that was promised. All terms hold together.
+/// The whole SLO. All terms must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slo {
     /// At least one; no two about the same figure.
@@ -80,7 +80,7 @@ pub enum SloRelation {
 /// little where prompts differ in length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SloLimit {
-    /// Of a prompt without tokens.
+    /// For a prompt without tokens.
     pub base: f64,
     /// More for each token of the prompt.
     pub per_token: f64,
@@ -131,7 +131,7 @@ impl SloTerm {
         !self.metric.is_of_run() && self.statistic == SloStatistic::Plain
     }
 
-    /// Whether this value of a request with so many prompt tokens keeps it.
+    /// Whether this value of a request with this many prompt tokens keeps it.
     pub fn holds(&self, value: f64, prompt_tokens: u32) -> bool {
         self.relation.holds(value, self.limit.at(prompt_tokens))
     }

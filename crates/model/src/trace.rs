@@ -22,7 +22,7 @@ impl Tracer {
         Self { seed, key: RandomStream::new(seed, Domain::Traces, nonce).bits(), share }
     }
 
-    /// The ids of request `index`; none where it is not traced. Which requests are traced does not
+    /// The ids of request `index`; none if it is not traced. Which requests are traced does not
     /// depend on the nonce: all runs of one plan trace the same, and a larger share traces those of
     /// a smaller one too.
     pub fn ids(&self, index: u64) -> Option<TraceIds> {

@@ -38,9 +38,9 @@ pub enum StopFigure {
 pub enum EndedBy {
     /// Its time, its number of requests, or the end of its workload.
     Plan,
-    /// The rule of `--until`: enough was known.
+    /// The rule of `--until` was met.
     Until,
-    /// A point of a sweep: the server was plainly lost.
+    /// A point of a sweep: the server could not recover.
     Hopeless,
     /// A point of a sweep: whether it keeps the SLO was clear enough.
     Decided,
@@ -53,7 +53,7 @@ pub enum EndedBy {
 pub struct Repeat {
     /// From 1.
     pub number: u32,
-    /// How many were asked for.
+    /// How many were requested.
     pub of: u32,
 }
 

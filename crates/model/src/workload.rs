@@ -375,7 +375,7 @@ pub enum SharedPlan {
         zipf: f64,
     },
     /// So much of each prompt comes from the cache, once it is warm: the shared part is cut to the
-    /// cache's blocks (METHOD 3.15).
+    /// cache's blocks.
     HitRate {
         /// Between 0 and 1.
         share: f64,
@@ -390,7 +390,7 @@ pub enum SharedPlan {
         /// Tokens of each.
         tokens: u32,
     },
-    /// The whole prompt is one of so many: a warm cache answers all but the last block.
+    /// The whole prompt is one of this many: a warm cache answers all but the last block.
     Repeat {
         /// How many different prompts.
         prompts: u32,

@@ -1,4 +1,4 @@
-//! What shows a run while it goes on: the live screen, the progress line and the page of metrics.
+//! What shows a run while it runs: the live screen, the progress line and the page of metrics.
 //!
 //! | module | what it holds |
 //! |---|---|

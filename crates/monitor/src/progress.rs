@@ -50,7 +50,7 @@ impl RunSink for ProgressLine {
         let Some(shown) = self.shown.take() else { return };
         let done = Arc::clone(&self.done);
         let thread = std::thread::Builder::new().name("progress".to_owned());
-        // Without a thread there is no progress line, and nothing else is missing.
+        // Without a thread only the progress line is missing.
         self.thread = thread.spawn(move || show(&shown, &done)).ok();
     }
 
@@ -107,7 +107,7 @@ pub(crate) fn sending(load: &Load, control: &RunControl, elapsed: Nanos) -> Send
     }
 }
 
-/// Parts of the line, each with how soon it is left out where there is no room: 0 never.
+/// Parts of the line, each with how soon it is left out if space is short: 0 never.
 fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec<(u8, String)> {
     let rate = (now.ok - before.ok) as f64 / since.as_secs().max(0.001);
     let mut parts = vec![

@@ -209,7 +209,7 @@ fn latencies() {
  goodput run · http://host:8000 · llama
  measured ━━━━━━━━━━━━━━━━━━━━━────────────── 42.3 s of 70.0 s · about 28 s left
  p95 TTFT 212 ms ±14 % · ±10 % in about 2 min
-┌ latency from the due instant, ms ────────────────────────────────────────────┐
+┌ latency from the scheduled instant, ms ──────────────────────────────────────┐
 │                          n     p50     p90     p95     p99     max           │
 │ TTFT  last 10 s        200    51.2    80.4    93.9     140     212           │
 │ TTFT  so far         1,240    50.1    78.8    91.2     133     412           │
@@ -380,7 +380,7 @@ fn a_comparison() {
         "
  block 4 B 8/s · goodput compare · http://host:8001 · llama
  measured ━━━━━━━━━━━━━━━━━━━━━────────────── 42.3 s of 70.0 s · about 28 s left
- next look in about 7 min · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min
+ next test in about 7 min · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min
 ┌ A, B · 3 blocks of at most 16 ───────────────────────────────────────────────┐
 │ B against A, 8 req/s                                                         │
 │ TPOT p50           212.0     190.1  -10.3 % (-12.1 to -8.4) better           │
@@ -426,7 +426,7 @@ fn notes_are_the_latest_that_fit() {
 
 /// Colors repeat what words say, and are nowhere where they are not wanted.
 #[test]
-fn without_colours_there_are_none() {
+fn no_color_is_used_when_it_is_off() {
     use ratatui::style::Color;
     let colored = |color: bool| {
         let view = ScreenView { color, ..swept() };

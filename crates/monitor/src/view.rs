@@ -29,7 +29,7 @@ pub enum Pane {
     Latency,
     /// The server's side, the client's health, and errors.
     Health,
-    /// What was said.
+    /// Its messages.
     Notes,
 }
 
@@ -132,7 +132,7 @@ pub struct LiveRunView {
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// How well the figure is known that was asked for, in words; empty where nothing is known.
+    /// How well the figure is known that was asked for, in words; empty if nothing is known.
     pub confidence: String,
     /// Latencies, by histogram.
     pub latencies: Vec<LatencyView>,

@@ -188,7 +188,7 @@ fn gauge(
     value.ok()?.map(SignalValue::Number)
 }
 
-/// What came to the series of some parts since the look before; none where none of them is a number.
+/// What came to the series of some parts since the look before; none if none of them is a number.
 fn added<'a>(
     parts: impl Iterator<Item = SeriesRef<'a>>,
     place: &FigureSource<'_>,

@@ -64,7 +64,7 @@ impl<'a> ParsedPage<'a> {
 }
 
 impl ParsedSeries<'_> {
-    /// The value of a label; empty where there is none, which the formats do not tell apart.
+    /// The value of a label; empty if there is none, which the formats do not tell apart.
     pub fn label(&self, name: &str) -> &str {
         let label = self.labels.iter().find(|(key, _)| key == name);
         label.map_or("", |(_, value)| value)

@@ -57,8 +57,8 @@ impl ArtifactKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What this folder holds; nothing where it holds something else. A file that tells the kind but is
-    /// not a plain one is an error, unless there is a run next to it.
+    /// What this folder holds; nothing if it holds something else. A file that tells the kind but
+    /// is not a plain one is an error, unless there is a run next to it.
     pub fn from_folder(path: &Path) -> Result<Option<Self>, FolderError> {
         let mut refused = None;
         for campaign in [Campaign::Comparison, Campaign::Shadow, Campaign::Sweep] {
@@ -201,7 +201,7 @@ impl Artifact {
 pub struct SummaryFolder(PathBuf);
 
 impl SummaryFolder {
-    /// Opens a folder with a summary; none where there is no such plain file.
+    /// Opens a folder with a summary; none without such a plain file.
     pub fn open(path: &Path) -> Option<Self> {
         let facts = fs::symlink_metadata(path.join(SUMMARY)).ok()?;
         facts.is_file().then(|| Self(path.to_owned()))
@@ -212,7 +212,7 @@ impl SummaryFolder {
         &self.0
     }
 
-    /// The name and version of the summary's format; empty where it names none.
+    /// The name and version of the summary's format; empty if it names none.
     pub fn schema(&self) -> String {
         #[derive(Deserialize)]
         struct Named {

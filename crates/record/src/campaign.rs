@@ -81,7 +81,7 @@ pub struct CampaignFolder {
 
 /// A point that was begun.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked<A> {
+pub struct BegunPoint<A> {
     /// Its number.
     pub number: u32,
     /// What was asked of it.
@@ -116,7 +116,7 @@ impl CampaignFolder {
         Ok(folder)
     }
 
-    /// Opens an existing folder to read it; none where the path is something else.
+    /// Opens an existing folder to read it; none if the path is something else.
     pub fn open(kind: Campaign, path: &Path) -> Option<Self> {
         let is_one = path.join(kind.file()).is_file();
         is_one.then(|| Self { kind, path: path.to_owned(), _lock: None })
@@ -156,7 +156,7 @@ impl CampaignFolder {
         read_toml_inside(&self.path.join(self.kind.file()))
     }
 
-    /// The same as its file has it; empty where it cannot be read.
+    /// The same as its file has it; empty if it cannot be read.
     pub fn asked_source(&self) -> String {
         read_text_inside(&self.path.join(self.kind.file()), MOST_SMALL).unwrap_or_default()
     }
@@ -206,7 +206,7 @@ impl CampaignFolder {
 
     /// Every point that was begun, by number; of one that was begun again, the last time. A last line
     /// that was cut off is left out.
-    pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<Asked<A>>, FolderError> {
+    pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<BegunPoint<A>>, FolderError> {
         let path = self.path.join(ASKS);
         let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -222,7 +222,7 @@ impl CampaignFolder {
             })?;
             match line {
                 AskLine::Began { number, ask } => {
-                    asks.insert(number, Asked { number, ask, took_s: None });
+                    asks.insert(number, BegunPoint { number, ask, took_s: None });
                 }
                 AskLine::Ended { number, took_s } => {
                     if let Some(asked) = asks.get_mut(&number) {
@@ -259,7 +259,7 @@ impl CampaignFolder {
         numbered(&self.path.join(CONFIGURATIONS))
     }
 
-    /// The numbers that were written last; none where there are none, or of another form.
+    /// The numbers that were written last; none if there are none, or of another form.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
         let bytes = read_inside(&self.path.join(SUMMARY), MOST_SUMMARY).ok()?;
         serde_json::from_slice(&bytes).ok()

@@ -195,7 +195,7 @@ impl RunFolder {
         checked(read_toml_inside(&path)?, &path)
     }
 
-    /// The plan as its file has it; empty where it cannot be read.
+    /// The plan as its file has it; empty if it cannot be read.
     pub fn plan_source(&self) -> String {
         self.read(PLAN, MOST_SMALL).unwrap_or_default()
     }
@@ -215,17 +215,17 @@ impl RunFolder {
         let path = self.file(LOG);
         let unwritten = self.unwritten.bytes.clone();
         let log = match &self.open {
-            Some(open) => LogReader::of(open.requests.bytes(), unwritten),
+            Some(open) => LogReader::from_file(open.requests.bytes(), unwritten),
             None => LogReader::open(&path, unwritten),
         };
         log.map_err(|error| FolderError::Io { action: "read", path, error })
     }
 
-    /// What was observed in addition to the requests; empty where nothing was.
+    /// What was observed in addition to the requests; empty if nothing was.
     pub fn samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         let log = match &self.open {
-            Some(open) => LogReader::of(open.samples.bytes(), unwritten),
+            Some(open) => LogReader::from_file(open.samples.bytes(), unwritten),
             None => LogReader::open(&self.file(SAMPLES), unwritten),
         };
         log.into_iter().flatten()
@@ -236,8 +236,9 @@ impl RunFolder {
         self.open.as_ref().is_none_or(|open| open.requests.is_at(&self.file(LOG)))
     }
 
-    /// Writes a folder that was removed anew, from the logs that are still open. Where that cannot be, or
-    /// something else is there by now, nothing is written into it any more; the logs can still be read.
+    /// Writes a folder that was removed again, from the logs that are still open. Where that cannot
+    /// be, or something else is there by now, nothing is written into it any more; the logs can
+    /// still be read.
     pub fn restore(&mut self, plan: &Plan, manifest: &Manifest) -> Result<(), FolderError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         open.is_lost = true;
@@ -262,7 +263,7 @@ impl RunFolder {
         self.write_manifest(manifest)
     }
 
-    /// What was found out about the answers after the run; nothing where nothing was.
+    /// What was found out about the answers after the run; nothing if nothing was.
     pub fn judgements(&self) -> impl Iterator<Item = AnswerJudgement> + use<> {
         let unwritten = self.unwritten_judgements.bytes.clone();
         LogReader::open(&self.file(JUDGEMENTS), unwritten).into_iter().flatten()
@@ -289,7 +290,7 @@ impl RunFolder {
         self.replace(SUMMARY, json(summary).as_bytes())
     }
 
-    /// The numbers as they were written; none where they were not, or cannot be read.
+    /// The numbers as they were written; none if they were not, or cannot be read.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(&self.read(SUMMARY, MOST_SUMMARY).ok()?).ok()
     }

@@ -53,7 +53,7 @@ pub(crate) struct Frame {
     last_token: Option<u64>,
     #[prost(uint64, optional, tag = "18")]
     done: Option<u64>,
-    /// Microseconds from one chunk to the next, the first from the due instant.
+    /// Microseconds from one chunk to the next, the first from the scheduled instant.
     #[prost(uint32, repeated, tag = "19")]
     chunk_gap_us: Vec<u32>,
     #[prost(uint32, repeated, tag = "20")]
@@ -229,7 +229,7 @@ pub(crate) fn constraint_kind(number: u32) -> Option<ConstraintKind> {
     ConstraintKind::ALL.get((number as usize).checked_sub(1)?).copied()
 }
 
-/// Rounded to microseconds from the due instant first, so that rounding does not add up.
+/// Rounded to microseconds from the scheduled instant first, so that rounding does not add up.
 fn gaps(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
     let mut previous = 0;
     let gap = |chunk: &Chunk| {
@@ -246,7 +246,7 @@ fn one_more(value: Option<u32>) -> u32 {
     value.map_or(0, |value| value.saturating_add(1))
 }
 
-/// One number per chunk, or nothing where all are `common`.
+/// One number per chunk, or nothing if all are `common`.
 fn unless_all(chunks: &[Chunk], common: u32, value: impl Fn(&Chunk) -> u32) -> Vec<u32> {
     let values: Vec<u32> = chunks.iter().map(value).collect();
     if values.iter().all(|value| *value == common) { Vec::new() } else { values }

@@ -37,7 +37,7 @@ pub mod vary;
 mod workload;
 
 pub use artifact::{Artifact, ArtifactKind, SummaryFolder};
-pub use campaign::{Asked, Campaign, CampaignFolder};
+pub use campaign::{BegunPoint, Campaign, CampaignFolder};
 pub use draft::Draft;
 pub use error::FolderError;
 pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan, replace};

@@ -226,11 +226,14 @@ pub struct LogReader<T> {
 impl<T: Framed> LogReader<T> {
     /// Opens a log; `unwritten` are frames that follow it.
     pub fn open(path: &Path, unwritten: Vec<u8>) -> io::Result<Self> {
-        Self::of(open_inside(path)?, unwritten)
+        Self::from_file(open_inside(path)?, unwritten)
     }
 
     /// Reads a file that stands at its beginning.
-    pub(crate) fn of(file: impl Read + Send + 'static, unwritten: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn from_file(
+        file: impl Read + Send + 'static,
+        unwritten: Vec<u8>,
+    ) -> io::Result<Self> {
         Self::buffered(file, unwritten, BUFFER)
     }
 

@@ -29,10 +29,10 @@ pub struct Manifest {
     /// Which of several runs of one plan this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
-    /// Which of several clients of one plan this is.
+    /// Which of several ranks of one plan this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardFacts>,
-    /// The clients whose records were merged into this one.
+    /// The ranks whose records were merged into this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardPart>,
     /// The machine that sent; of merged records, that of the first.
@@ -44,20 +44,20 @@ pub struct Manifest {
     /// The same at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_end: Option<Clocks>,
-    /// `CLOCK_MONOTONIC` at the first instant of the log, in nanoseconds; absent while the run goes on.
+    /// `CLOCK_MONOTONIC` at the first instant of the log, in nanoseconds; absent while the run is
+    /// in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_ns: Option<u64>,
-    /// What makes the ids of its traces unlike those of any other run, in hexadecimal, where requests
-    /// were sent with such.
+    /// A nonce that makes the IDs of its traces unique, in hexadecimal, if requests were traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_nonce: Option<String>,
-    /// What this client carries on this machine, where `goodput calibrate` has found that out.
+    /// What this client carries on this machine, if `goodput calibrate` has measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
-    /// Records in its log when that was closed: a log that has fewer was cut later.
+    /// Records in its log when that was closed; a log with fewer was cut off later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
-    /// Records that were measured and lost: the sink or the disk could not take them.
+    /// Records that were measured and lost because the sink or the disk could not keep up.
     #[serde(default)]
     pub lost_records: u64,
     /// What was sent.
@@ -96,7 +96,7 @@ impl Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Going on, or killed.
+    /// Running, or killed.
     Running,
     /// Ended as planned.
     Complete,
@@ -104,7 +104,7 @@ pub enum State {
     Interrupted,
 }
 
-/// What a program was built from; empty where that is not known.
+/// What a program was built from; empty if unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildFacts {
     /// The commit, abbreviated.
@@ -122,7 +122,7 @@ pub struct BuildFacts {
 /// The machine that sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// What it is called, where it is one of several.
+    /// Its name, if it is one of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Operating system and kernel.
@@ -133,12 +133,12 @@ pub struct Host {
     pub cpus: u64,
     /// Open files allowed.
     pub fd_limit: u64,
-    /// Processors' worth of time that the container allows; none means no limit.
+    /// CPU limit of the container, in processors; none means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f64>,
 }
 
-/// What was found out about the server before the run.
+/// What was learned about the server before the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetFacts {
     /// URL without secrets.
@@ -154,16 +154,16 @@ pub struct TargetFacts {
     pub probe_ms: Option<f64>,
 }
 
-/// What was found out about the workload before the run and at its end.
+/// What was learned about the workload before the run and at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkloadFacts {
-    /// Hash of everything that the plan sends; the same on every machine. Empty where it was
-    /// not computed.
+    /// Hash of everything that the plan sends; the same on every machine. Empty if it was not
+    /// computed.
     pub hash: String,
     /// What a reader should know: entries left out, prompts that repeat, lengths that were cut.
     pub notes: Vec<String>,
-    /// Who counted the tokens of our words, and what was found, in one line.
+    /// What counted the tokens of the built-in words, and the result, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
     /// Requests of unfinished sessions that were not sent because the run ended.
@@ -172,7 +172,7 @@ pub struct WorkloadFacts {
     /// by its own counters.
     #[serde(default)]
     pub cache_counters: Option<(u64, u64)>,
-    /// Whether it had no more sessions when the run would have gone on.
+    /// Whether the workload ended before the run.
     #[serde(default)]
     pub ended_early: bool,
 }

@@ -72,7 +72,7 @@ struct Raw {
     message: Vec<u8>,
 }
 
-/// The field that is written anew: of a field that comes twice, the last one counts.
+/// The field that is written again: of a field that comes twice, the last one counts.
 #[derive(Clone, PartialEq, Message)]
 struct WorkerField {
     #[prost(uint32, tag = "3")]

@@ -20,7 +20,7 @@ pub(crate) struct SampleFrame {
     at_ns: u64,
     #[prost(message, repeated, tag = "2")]
     threads: Vec<ThreadFrame>,
-    /// Periods and nanoseconds; absent where there is no limit.
+    /// Periods and nanoseconds; absent without a limit.
     #[prost(uint64, repeated, tag = "3")]
     throttled: Vec<u64>,
     #[prost(uint64, tag = "4")]
@@ -40,7 +40,7 @@ pub(crate) struct SampleFrame {
     cpus: u32,
     #[prost(uint64, tag = "11")]
     idle_ns: u64,
-    /// Total and available; absent where the system does not tell.
+    /// Total and available; absent if the system does not tell.
     #[prost(uint64, repeated, tag = "12")]
     memory: Vec<u64>,
     /// Received and sent; absent likewise.

@@ -24,7 +24,7 @@ impl SeriesFolder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Opens an existing folder; none where it holds no numbered run.
+    /// Opens an existing folder; none if it holds no numbered run.
     pub fn open(path: &Path) -> Option<Self> {
         let series = Self(path.to_owned());
         (!series.numbers().is_empty()).then_some(series)
@@ -69,7 +69,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("several");
         let series = SeriesFolder::create(&path).unwrap();
-        assert!(SeriesFolder::open(&path).is_none(), "there is no run in it");
+        assert!(SeriesFolder::open(&path).is_none(), "it holds no run");
         for name in ["repeat-10", "repeat-2", "repeat-1", "repeat-01", "repeat-x", "other"] {
             fs::create_dir(path.join(name)).unwrap();
         }

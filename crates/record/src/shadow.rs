@@ -38,7 +38,7 @@ struct NoteFrame {
     number: Option<u64>,
     #[prost(uint64, tag = "2")]
     at_ns: u64,
-    /// Absent where answers were not compared.
+    /// Absent if answers were not compared.
     #[prost(bool, optional, tag = "3")]
     exact: Option<bool>,
     #[prost(uint32, tag = "4")]
@@ -142,7 +142,7 @@ impl ShadowFolder {
         Ok((Self { folder }, logs))
     }
 
-    /// Opens an existing folder to read it; none where the path is something else.
+    /// Opens an existing folder to read it; none if the path is something else.
     pub fn open(path: &Path) -> Option<Self> {
         let folder = CampaignFolder::open(Campaign::Shadow, path)?;
         Some(Self { folder })
@@ -168,7 +168,7 @@ impl ShadowFolder {
         self.folder.write_report(page)
     }
 
-    /// The numbers that were written last; none where there are none, or of another form.
+    /// The numbers that were written last; none if there are none, or of another form.
     pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
         self.folder.summary()
     }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_words_are_kept() {
+    fn no_text_is_kept() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("out");
         let (_, mut logs) = ShadowFolder::create(&path, &asked()).unwrap();

@@ -88,7 +88,7 @@ impl Spool {
         self.log.flush();
         let unwritten = self.log.into_unwritten();
         self.file.rewind()?;
-        let frames = LogReader::<SpoolFrame>::of(self.file, unwritten.bytes)?;
+        let frames = LogReader::<SpoolFrame>::from_file(self.file, unwritten.bytes)?;
         Ok(frames.map(|frame| Spooled {
             index: frame.index.unwrap_or_default(),
             class: frame.class,

@@ -63,7 +63,7 @@ pub enum VaryError {
         suggestion: Option<String>,
     },
     /// The value does not fit.
-    #[error("`{path}` cannot be `{value}`: {because}{}", now.as_ref().map_or(String::new(), |now| format!("; it is {now} now")))]
+    #[error("`{path}` cannot be `{value}`: {because}{}", now.as_ref().map_or(String::new(), |now| format!("; it is currently {now}")))]
     WrongValue {
         /// Where it was to go.
         path: String,
@@ -213,7 +213,7 @@ fn child<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     }
 }
 
-/// What stands at a path; none where nothing does, but something might.
+/// What stands at a path; none if nothing does, but something might.
 fn find<'a>(whole: &'a Value, path: &str) -> Result<Option<&'a Value>, VaryError> {
     let (mut here, mut place) = (whole, Vec::new());
     let last = steps(path).count().saturating_sub(1);

@@ -28,7 +28,7 @@ pub fn read_workload(
         let Value::Table(class) = class else { continue };
         let Some(name) = class.remove("preset") else { continue };
         let known = name.as_str().and_then(&preset);
-        let known = known.ok_or_else(|| damaged(format!("there is no preset named {name}")))?;
+        let known = known.ok_or_else(|| damaged(format!("no preset is named {name}")))?;
         let base = Table::try_from(&known).map_err(|error| damaged(error.to_string()))?;
         merge(class, base);
     }

@@ -41,7 +41,7 @@ fn document(audit: &Audit) -> Document {
 /// Every check with what the result says: the same rows on the page of an audit, of a run and of a sweep.
 pub(crate) fn checks(audit: &Audit) -> Table {
     let (text, markdown, html) = (Formats::TEXT, Formats::MARKDOWN, Formats::HTML);
-    let table = Table::from_subjects("", "What a result must tell", &audit.items)
+    let table = Table::from_subjects("", "What a result must state", &audit.items)
         .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| mark(item))
         .with(Column::left("check", 24).on(text), |item| item.title.clone())
         .with(Column::left("check", 0).on(markdown), |item| {
@@ -59,7 +59,7 @@ pub(crate) fn checks(audit: &Audit) -> Table {
             }
         })
         .with(Column::left("what to do", 0).on(Formats::WIDE), |item| advice(item).to_owned())
-        .with(Column::left("asked by", 0).on(markdown), |item| item.source.name())
+        .with(Column::left("required by", 0).on(markdown), |item| item.source.name())
         .table;
     Table { look: TableStyle::Words, ..table }
 }
@@ -73,7 +73,7 @@ fn tone(item: &Item) -> Tone {
     }
 }
 
-/// What to do about an item; nothing where all is well.
+/// What to do about an item; nothing if all is well.
 fn advice(item: &Item) -> &str {
     if item.status == Status::Ok { "" } else { &item.advice }
 }

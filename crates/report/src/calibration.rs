@@ -125,7 +125,9 @@ fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error>
                 "Ceiling   {} {what}/s with errors below 1 ms; stay below half of that",
                 count(most as u64)
             ),
-            None => writeln!(page, "Ceiling   not found for {what}: something else gave out first"),
+            None => {
+                writeln!(page, "Ceiling   not found for {what}: something else was the limit first")
+            }
         }?;
     }
     Ok(())

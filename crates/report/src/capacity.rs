@@ -29,7 +29,7 @@ pub fn capacity_html(plan: &Capacity) -> String {
 
 fn document(plan: &Capacity) -> Document {
     let about = match plan.basis.about.as_str() {
-        "" => "a figure that was typed",
+        "" => "a given figure",
         about => about,
     };
     let title = format!("Capacity plan for {} req/s", rate(plan.question.target_rps));
@@ -71,20 +71,20 @@ fn answer(plan: &Capacity) -> Answer {
     }
 }
 
-/// `6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 an hour, 87,600 a month`
+/// `6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 per hour, 87,600 per month`
 fn sentence(plan: &Capacity) -> String {
     let fleet = &plan.fleets.with_headroom;
     let gpus = fleet.gpus.map_or_else(String::new, |gpus| format!(" ({} GPUs)", count(gpus)));
     let mut parts = Vec::new();
     if let Some(hour) = fleet.cost_per_hour {
-        parts.push(format!("{} an hour", money(hour)));
+        parts.push(format!("{} per hour", money(hour)));
     }
     if let Some(month) = fleet.cost_per_month {
-        parts.push(format!("{} a month", money(month)));
+        parts.push(format!("{} per month", money(month)));
     }
     let energy = plan.energy.and_then(|energy| energy.at_target);
     if let Some(energy) = energy {
-        parts.push(format!("{} kWh a day", amount(energy.kwh_per_day)));
+        parts.push(format!("{} kWh per day", amount(energy.kwh_per_day)));
     }
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     let (replicas, carry) = match fleet.replicas {
@@ -119,9 +119,9 @@ fn fleets(plan: &Capacity) -> Section {
         ("just enough".to_owned(), Some(&fleets.bare)),
         (format!("with {headroom} headroom"), Some(&fleets.with_headroom)),
         ("any one may fail".to_owned(), Some(&fleets.with_spare)),
-        ("as asked".to_owned(), fleets.asked.as_ref()),
+        ("as given".to_owned(), fleets.asked.as_ref()),
     ];
-    let title = "Replicas by how much is to be spare";
+    let title = "Replicas by spare capacity";
     let shown = all.into_iter().filter_map(|(name, fleet)| Some((name, fleet?)));
     let spare = Table::from_subjects(title, title, shown)
         .left("", 22, |(name, _)| name.clone())
@@ -136,9 +136,9 @@ fn fleets(plan: &Capacity) -> Section {
         .with_headroom
         .cost_per_month
         .map(|month| Block::fact("Month", format!("{} for 730 hours with headroom", money(month))));
-    let about = "load: the target as a share of what the replicas were confirmed to carry; one lost: the \
-                 same with one replica down; range: replicas by the ends of the interval in which the \
-                 limit of one lies.";
+    let about = "load: the target as a share of what the replicas were confirmed to carry; one \
+                 lost: the same with one replica down; range: replicas at the ends of the interval \
+                 of one replica's limit.";
     Section::new("capacity", "Capacity")
         .with(Block::Table(spare))
         .with_some(Formats::TEXT, month)
@@ -150,9 +150,11 @@ fn fleets(plan: &Capacity) -> Section {
 /// Requests and tokens a second of a GPU, a replica, and all.
 fn rates(plan: &Capacity) -> Table {
     let throughput = &plan.throughput;
-    let gpu = throughput.gpu.as_ref().map(|gpu| ("a GPU, confirmed", gpu));
-    let others =
-        [("a replica, confirmed", &throughput.replica), ("all, at the target", &throughput.total)];
+    let gpu = throughput.gpu.as_ref().map(|gpu| ("per GPU, confirmed", gpu));
+    let others = [
+        ("per replica, confirmed", &throughput.replica),
+        ("all, at the target", &throughput.total),
+    ];
     Table::from_subjects("Throughput", "Throughput", gpu.into_iter().chain(others))
         .with(Column::left("", 22).short("Throughput"), |(name, _)| *name)
         .right("req/s", 10, |(_, rates)| rate(rates.requests_per_s))
@@ -170,14 +172,14 @@ fn latency(plan: &Capacity) -> Section {
             "one lost" => "with one lost".to_owned(),
             other => other.to_owned(),
         })
-        .with(Column::right("req/s a replica", 8).short("req/s"), |one| rate(one.at_rps))
+        .with(Column::right("req/s per replica", 8).short("req/s"), |one| rate(one.at_rps))
         .right("TTFT p50", 9, |one| known(one.ttft_p50_ms, cell))
         .with(Column::right("TTFT p99", 9).short("p99"), |one| known(one.ttft_p99_ms, cell))
         .right("TPOT p50", 9, |one| known(one.tpot_p50_ms, cell))
         .with(Column::right("TPOT p99", 9).short("p99"), |one| known(one.tpot_p99_ms, cell))
         .with(Column::words("rests on", 2).short(""), |one| cells::footing(one))
         .table;
-    Section::new("latency", "Latency to expect")
+    Section::new("latency", "Expected latency")
         .with_some(Formats::ALL, table.filled())
         .with(Block::Charts(vec![charts::latency(plan)]))
 }
@@ -187,12 +189,12 @@ type Price = fn(capacity::Price) -> Option<f64>;
 
 fn cost(cost: &Cost) -> Section {
     let uses = [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)];
-    let title = format!("At {} for a GPU and hour", rate(cost.price_per_gpu_hour));
+    let title = format!("At {} per GPU-hour", rate(cost.price_per_gpu_hour));
     let each = [("one replica", &cost.full_use), ("target, headroom", &cost.at_target)];
     let hours = Table::from_subjects(title.clone(), title, each)
         .right("", 12, |(name, _)| *name)
-        .right("an hour", 12, |(_, cost)| money(cost.per_hour))
-        .right("a month (730 hours)", 12, |(_, cost)| money(cost.per_month))
+        .right("per hour", 12, |(_, cost)| money(cost.per_hour))
+        .right("per month (730 hours)", 12, |(_, cost)| money(cost.per_month))
         .table;
     // Each use, and where that is known, at best.
     let rows = uses.into_iter().flat_map(|(name, units)| {
@@ -205,7 +207,7 @@ fn cost(cost: &Cost) -> Section {
             known(of(units).and_then(price), cells::unit_price)
         }
     };
-    let units = Table::from_subjects("What a unit costs", "What a unit costs", rows)
+    let units = Table::from_subjects("Cost per unit", "Cost per unit", rows)
         .with(Column::left("", 20).short("Cost"), |(name, ..)| indented(name))
         .with(Column::right("1M input", 12), price(|units| units.per_million_input))
         .with(Column::right("1M output", 12), price(|units| units.per_million_output))
@@ -231,13 +233,15 @@ fn energy(energy: &EnergyPlan) -> Section {
     let rows = [("at full use", &energy.full_use)].into_iter().chain(target);
     let table = Table::from_subjects("Energy of the GPUs", "Energy of the GPUs", rows)
         .with(Column::left("", 20).short("Energy of GPUs"), |(name, _)| *name)
-        .with(Column::right("J an output token", 12).short("J/output tok"), |(_, used)| {
+        .with(Column::right("J per output token", 12).short("J/output tok"), |(_, used)| {
             known(used.joules_per_output_token, cells::unit_price)
         })
-        .with(Column::right("kWh 1M output", 16).short("kWh/1M output"), |(_, used)| {
+        .with(Column::right("kWh per 1M output", 16).short("kWh/1M output"), |(_, used)| {
             known(used.kwh_per_million_output, cells::unit_price)
         })
-        .with(Column::right("kWh a day", 12).short("kWh/day"), |(_, used)| amount(used.kwh_per_day))
+        .with(Column::right("kWh per day", 12).short("kWh/day"), |(_, used)| {
+            amount(used.kwh_per_day)
+        })
         .right("W", 12, |(_, used)| amount(used.gpu_power_w))
         .table;
     Section::new("energy", "Energy").with(Block::Table(table))
@@ -248,7 +252,7 @@ fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
     let shown = cells::shown_hours(traffic).len();
     let left_out = Some(traffic.hours.len().saturating_sub(shown)).filter(|left| *left > 0);
     let left_out =
-        left_out.map(|n| format!("{} hours with less load are left out here", count(n as u64)));
+        left_out.map(|n| format!("{} hours with less load are not shown", count(n as u64)));
     let below = left_out.clone().map(|text| Block::fact("", text));
     Section::new("traffic", "Traffic hour by hour")
         .with_on(Formats::TEXT, Block::fact("Traffic", traffic.about.clone()))
@@ -288,15 +292,15 @@ fn hours(traffic: &TrafficPlan) -> Table {
 }
 
 fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
-    let section = Section::new("risk", "Chance of missing the SLO")
+    let section = Section::new("risk", "Probability of missing the SLO")
         .with_on(Formats::WIDE, Block::facts(cells::simulated(traffic)));
     let levels = &traffic.simulation.levels;
     if levels.is_empty() {
         return section;
     }
-    let title = "Rates of a replica that were simulated";
+    let title = "Simulated rates of a replica";
     let table = Table::from_subjects(title, title, levels)
-        .right("req/s a replica", 12, |level| rate(level.rps))
+        .right("req/s per replica", 12, |level| rate(level.rps))
         .right("stretches", 12, |level| count(level.stretches))
         .right("of seconds", 12, |level| rate(level.stretch_s))
         .right("missed", 12, |level| count(level.missed))
@@ -312,8 +316,8 @@ fn fan_out(fan_out: &FanOut) -> Section {
     let title = cells::step_title(fan_out);
     let table = Table::from_subjects(title.clone(), title.clone(), &fan_out.metrics)
         .right("", 0, |figure| figure.metric.to_uppercase())
-        .right("a call p50", 0, |figure| known(figure.single_p50_ms, cell))
-        .right("a call p99", 0, |figure| known(figure.single_p99_ms, cell))
+        .right("one call p50", 0, |figure| known(figure.single_p50_ms, cell))
+        .right("one call p99", 0, |figure| known(figure.single_p99_ms, cell))
         .right("the step p50", 0, |figure| cells::step(&figure.p50))
         .right("the step p99", 0, |figure| cells::step(&figure.p99))
         .table;
@@ -335,8 +339,8 @@ fn notes(plan: &Capacity) -> Section {
     let kinds = [
         (PlanNoteKind::Doubt, "Doubtful", "Doubtful: the measurement itself"),
         (PlanNoteKind::Extrapolated, "Beyond", "Beyond what was measured"),
-        (PlanNoteKind::Assumed, "Assumed", "Assumed: it holds only if this does"),
-        (PlanNoteKind::Missing, "Unknown", "Not known"),
+        (PlanNoteKind::Assumed, "Assumed", "Assumed: the plan holds only if this does"),
+        (PlanNoteKind::Missing, "Unknown", "Unknown"),
     ];
     let label = |kind: PlanNoteKind| {
         kinds.iter().find(|(own, _, _)| *own == kind).map_or("", |(_, label, _)| label)

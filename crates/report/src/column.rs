@@ -12,7 +12,7 @@ const ALIKE: f64 = 0.5;
 /// Standard deviation, as a share of the mean, below which that is nothing but noise.
 const WIDE: f64 = 0.1;
 
-/// What a column of numbers says.
+/// The statistics of a column of numbers.
 pub fn column_text(column: &NumberColumn) -> String {
     let [table, marks] = latency::one(&column.metric);
     let found = Section::bare().with(Block::Facts(facts(column)));
@@ -36,10 +36,10 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
         field("Tail", format!("p99 is {ratio:.2} times p50"));
     }
     if let Some(found) = column.mser5 {
-        let limit = if found.at_limit { ", the most it may: too short for it" } else { "" };
+        let limit = if found.at_limit { ", its maximum: too few values for it" } else { "" };
         let text = match found.cut {
-            0 => "MSER-5 asks for nothing to be left out".to_owned(),
-            cut => format!("MSER-5 asks to leave out the first {}{limit}", count(cut as u64)),
+            0 => "MSER-5 would cut nothing".to_owned(),
+            cut => format!("MSER-5 would cut the first {}{limit}", count(cut as u64)),
         };
         field("Warm-up", text);
     }
@@ -50,7 +50,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
                 share * 100.0,
                 chance(trend.test.p)
             ),
-            None => "none, as far as can be told".to_owned(),
+            None => "none found".to_owned(),
         };
         field("Trend", text);
     }
@@ -69,7 +69,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
         );
         field("Neighbors", text);
     }
-    let text = column.two_modes.map_or("one, as far as can be told".to_owned(), |modes| {
+    let text = column.two_modes.map_or("one found".to_owned(), |modes| {
         let (low, high) = (modes.low_share * 100.0, (1.0 - modes.low_share) * 100.0);
         format!(
             "two: {low:.0} % around {} and {high:.0} % around {}",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn page(values: impl Iterator<Item = f64>) -> String {
-        column_text(&NumberColumn::of(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
+        column_text(&NumberColumn::from_values(&values.collect::<Vec<_>>(), &[50.0, 99.0], false))
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         // Ten waves: each value is like the one before it, and nothing changes from beginning to end.
         let wave = page((0..2_000).map(|i| 10.0 + 4.0 * (f64::from(i) / 31.8).sin() + noise(i)));
         assert!(!wave.contains("Shift"), "{wave}");
-        assert!(wave.contains("Trend       none, as far as can be told"), "{wave}");
+        assert!(wave.contains("Trend       none found"), "{wave}");
         assert!(wave.contains("Neighbors   alike (correlation 0.9"), "{wave}");
         // The same within a tenth of the value is nothing but noise.
         let flat = page((0..2_000).map(|i| 1_000.0 + 4.0 * (f64::from(i) / 31.8).sin()));
@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn mser5_asks_and_does_not_cut() {
         let page = page((0..400).map(|i| noise(i) + if i < 40 { 100.0 } else { 10.0 }));
-        assert!(page.contains("MSER-5 asks to leave out the first"), "{page}");
+        assert!(page.contains("MSER-5 would cut the first"), "{page}");
     }
 }

@@ -50,7 +50,7 @@ pub fn compare_html<'a>(view: impl Into<CompareView<'a>>) -> String {
     render::html::page(&document(view.into()))
 }
 
-/// A test case for each gate, or for each tested figure where there is no gate.
+/// A test case for each gate, or for each tested figure without gates.
 pub fn compare_junit(comparison: &Comparison) -> String {
     render::junit::page(&document(comparison.into()))
 }
@@ -177,7 +177,7 @@ fn differences(comparison: &Comparison) -> Section {
         section = section.with_on(Formats::HTML, table);
     }
     section = section
-        .with_some(Formats::HTML, folded("How sure each of them is", sure))
+        .with_some(Formats::HTML, folded("How certain each one is", sure))
         .with_some(Formats::HTML, folded("Other figures: described, not tested", others));
     for text in tables::remarks(comparison) {
         section = section.with_on(Formats::LONG, Block::note(text));
@@ -191,10 +191,10 @@ fn folded(title: &str, blocks: Vec<Block>) -> Option<Block> {
 
 /// What changed and how sure that is, in as few tables as there is room for.
 fn surely_changed(title: &str) -> Vec<Vec<TableCut>> {
-    let sure = || TableCut::new("How sure", &LESS_SURE);
+    let sure = || TableCut::new("How certain", &LESS_SURE);
     let units = || TableCut::new("In units, and the change by ranks", &NEXT_TO_TEST);
     vec![
-        vec![TableCut::new(title, &CHANGE), TableCut::new("How sure", &SURE)],
+        vec![TableCut::new(title, &CHANGE), TableCut::new("How certain", &SURE)],
         vec![TableCut::new(title, &SHORT), sure(), units()],
         vec![TableCut::new(title, &BARE), sure(), TableCut::new(VALUES.0, &VALUES.1), units()],
     ]
@@ -278,7 +278,7 @@ fn believed(comparison: &Comparison) -> Section {
     let others = folded("Other figures", others.map(Block::Table).collect());
     Section::bare()
         .with_on(Formats::TEXT, Block::facts(ranks))
-        .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(Formats::MARKDOWN, Block::Heading("How far to trust it".to_owned()))
         .with_on(Formats::FLAT, Block::fact("Differs", notes::differs(comparison)))
         .with_on(Formats::FLAT, Block::Marks(notes::differences(comparison)))
         .with_on(Formats::FLAT, Block::facts(notes::sent(comparison)))

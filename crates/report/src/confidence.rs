@@ -1,4 +1,4 @@
-//! Lines about how well a figure is known: before a run, and while it goes on.
+//! Lines about how well a figure is known: before a run, and while it runs.
 
 use goodput_model::{Goal, MetricName, StopFigure};
 use goodput_stats::{
@@ -45,7 +45,7 @@ pub enum Sending {
     /// It does not end by the clock.
     #[default]
     Open,
-    /// So many seconds of a measured part of so many.
+    /// This many seconds of a measured part of this many.
     Timed {
         /// What is left of it.
         left_s: f64,

@@ -11,9 +11,9 @@ use goodput_stats::{LimitTally, LoadGrid, SloCounts, SloLimits, SloStart, Stated
 use goodput_document::markup::{Html, escaped, filled};
 use goodput_document::number::{amount, count, percent};
 
-/// The explorer over these points, loads ascending, each with its load and the name of that: those of
-/// one load are counted together. While the limits stand as they were asked for, it gives the page's
-/// own answer. Nothing where nothing was counted.
+/// The explorer over these points, loads ascending, each with its load and the name of that: those
+/// of one load are counted together. While the limits stand as they were asked for, it gives the
+/// page's own answer. Nothing if nothing was counted.
 pub(crate) fn fill(
     html: &mut Html,
     points: &[LoadGrid<'_>],
@@ -46,7 +46,7 @@ pub(crate) fn fill(
     html.ours(&filled(include_str!("explorer/explorer.html"), &with)).data("slo-data", &counts);
 }
 
-/// One load. The script writes the same cells anew.
+/// One load. The script writes the same cells again.
 fn row(html: &mut Html, label: &str, kept: &LimitTally) {
     html.leaf("th", &[("scope", "row")], label);
     html.leaf("td", &[], &count(kept.requests));

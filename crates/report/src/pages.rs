@@ -21,8 +21,8 @@ pub enum PageFormat {
     Html,
 }
 
-/// The page of a result; none where there is no page of that kind. A page for a browser takes the details
-/// of a run or of a sweep, other pages do without.
+/// The page of a result; none if it has no page of that kind. A page for a browser takes the
+/// details of a run or of a sweep, other pages do without.
 pub fn page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -> Option<String> {
     if !has_page(result, details, format) {
         return None;

@@ -28,7 +28,7 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     field(page, &plain(&view.name), &plain(&view.description))?;
     let hash = view.hash.get(..16).unwrap_or(&view.hash);
     field(page, "Hash", &plain(hash))?;
-    field(page, "Tokens", &format!("of our words counted by {}", plain(&view.counted_by)))?;
+    field(page, "Tokens", &format!("counted by {}", plain(&view.counted_by)))?;
     let sessions = match view.sessions {
         n if n == view.requests => String::new(),
         n => format!(" in {} sessions", count(n)),
@@ -83,7 +83,7 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
     Ok(())
 }
 
-/// A line in pieces of at most so many columns: bodies need not have blanks.
+/// A line in pieces of at most this many columns: bodies need not have blanks.
 fn pieces(line: &str, columns: usize) -> Vec<String> {
     let (mut pieces, mut used) = (Vec::new(), columns);
     for c in line.chars() {

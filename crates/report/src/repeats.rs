@@ -50,7 +50,7 @@ pub(crate) const ROWS: [(&str, &str, f64); 14] = [
     ("goodput_rps", "goodput, req/s", 1.0),
 ];
 
-const NOTHING: &str = "Nothing to compare: no run ended as planned with a good answer";
+const NOTHING: &str = "Nothing to compare: no run ended as planned with a completed request";
 
 pub(crate) fn document(repeats: &Repeats) -> Document {
     let run = repeats.run.as_ref();
@@ -77,7 +77,7 @@ pub(crate) fn document(repeats: &Repeats) -> Document {
             spread(repeats),
             Section::new("runs", "Each run").with_on(both, Block::Table(each(repeats))),
             Section::bare()
-                .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+                .with_on(Formats::MARKDOWN, Block::Heading("How far to trust it".to_owned()))
                 .with_on(both, Block::judgement(repeats.verdict, &repeats.caveats)),
         ],
         suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
@@ -122,7 +122,7 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
 }
 
 fn used(repeats: &Repeats) -> String {
-    format!("{} of {} asked for are in these figures", repeats.used, repeats.asked)
+    format!("{} of {} requested runs are in these figures", repeats.used, repeats.asked)
 }
 
 /// The main figures with their intervals over runs. A void result has none.
@@ -201,7 +201,7 @@ fn spread(repeats: &Repeats) -> Section {
         let found = repeats.headlines.get(name)?;
         Some((label, [found.sd?, found.within_sd?, found.ratio?], found.differs))
     });
-    let caption = "How far runs lie apart, and how far their own intervals let them";
+    let caption = "How much runs differ, and how much their own intervals explain";
     let table = Table::from_subjects("Between and within", caption, rows)
         .left("", 14, |(label, ..)| *label)
         .right("SD between", 13, |(_, [sd, ..], _)| cell(*sd))
@@ -212,8 +212,8 @@ fn spread(repeats: &Repeats) -> Section {
             false => Cell::from("alike"),
         })
         .table;
-    let remark =
-        "A ratio of about 1 is chance; where runs differ, one of them alone says too much.";
+    let remark = "A ratio of about 1 is chance; where runs differ, a single run looks more certain \
+                  than it is.";
     let section = Section::new("spread", "Between and within");
     match table.filled() {
         None => section,
@@ -221,7 +221,7 @@ fn spread(repeats: &Repeats) -> Section {
     }
 }
 
-/// Why a run is not in the figures; empty where it is.
+/// Why a run is not in the figures; empty if it is.
 fn state(run: &OneRun) -> &'static str {
     match run.state {
         _ if run.is_used => "",
@@ -235,7 +235,7 @@ fn each(repeats: &Repeats) -> Table {
     let figure = |name: &'static str| {
         move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell(*value))
     };
-    let caption = "Each has a page of its own in its folder; latencies in ms";
+    let caption = "Each run has its own page in its folder; latencies in ms";
     Table::from_subjects("Each run", caption, &repeats.runs)
         .left("run", 14, |run| format!("repeat-{}", run.number))
         .right("seed", 7, |run| run.seed.to_string())
@@ -262,7 +262,7 @@ fn suite(repeats: &Repeats) -> Suite {
     let text = |of: fn(&RunFacts) -> &String| run.map(of).cloned().unwrap_or_default();
     let mut cases: Vec<TestCase> = repeats.runs.iter().map(case).collect();
     if cases.is_empty() {
-        cases.push(TestCase::new("runs", "there is no run", Some(Fault::Error("no_verdict"))));
+        cases.push(TestCase::new("runs", "no runs", Some(Fault::Error("no_verdict"))));
     }
     let mut suite = Suite {
         name: format!("{} on {}", text(|run| &run.workload), text(|run| &run.target)),
@@ -399,7 +399,7 @@ pub(crate) mod tests {
     fn the_page_of_two_runs() {
         let page = repeats_text(&example(), Detail::Full);
         let has = |line: &str| assert!(page.contains(line), "{line:?} is not in\n{page}");
-        has("1 of 3 asked for");
+        has("1 of 3 requested runs");
         has("TTFT p99, ms      200.0   -159.4    559.4    40.00     20.0    171.7    228.3\n");
         has("TTFT p99, ms          40.00        10.00     4.00  differ\n");
         has(

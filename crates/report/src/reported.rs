@@ -32,10 +32,10 @@ pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
 pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
-        Verdict::Valid => "VALID: the audit found nothing that speaks against these figures",
+        Verdict::Valid => "VALID: the audit found no reason to doubt these figures",
         other => render::text::figures_verdict_line(other),
     };
-    let more = "`goodput audit` of the file has every check, and what to do.";
+    let more = "`goodput audit` on the file lists every check, and what to do.";
     let found = Section::bare()
         .with_on(Formats::MARKDOWN, Block::Strong(verdict.to_owned()))
         .with_on(Formats::TEXT, Block::note(verdict))
@@ -68,12 +68,12 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
     });
     let lengths = each(run.input_tokens)
         .zip(each(run.output_tokens))
-        .map(|(input, output)| format!("{input} prompt and {output} output tokens a request"));
+        .map(|(input, output)| format!("{input} prompt and {output} output tokens per request"));
     let rate = |rate: Option<f64>, unit: &str| rate.map(|rate| format!("{} {unit}", amount(rate)));
     let rates: Vec<String> = [
         rate(run.requests_per_s, "req/s"),
         rate(run.output_tokens_per_s, "output tok/s"),
-        rate(run.total_tokens_per_s, "tok/s in all"),
+        rate(run.total_tokens_per_s, "tok/s in total"),
     ]
     .into_iter()
     .flatten()
@@ -138,7 +138,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     if !reasons.is_empty() {
         sections.push(list("not comparable", reasons));
     }
-    sections.push(list("to know", comparison.notes.clone()));
+    sections.push(list("notes", comparison.notes.clone()));
     let head = comparison.sides.iter().map(side).collect();
     render::text::page(&Document { head, sections, ..Document::default() }, Detail::Full)
 }
@@ -220,7 +220,7 @@ mod tests {
         let run = run(SourceTool::VllmPython);
         let page = reported_text(&run, &audit_reported(&run));
         assert!(page.contains("1,200 completed, 3 failed"), "{page}");
-        assert!(page.contains("100.0 prompt and 20.0 output tokens a request"), "{page}");
+        assert!(page.contains("100.0 prompt and 20.0 output tokens per request"), "{page}");
         let ttft = page.lines().find(|line| line.starts_with("ttft")).unwrap();
         let cells: Vec<_> = ttft.split_whitespace().collect();
         assert_eq!(cells, ["ttft", "50.25", "–", "–", "–", "81.50"]);

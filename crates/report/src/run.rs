@@ -162,7 +162,7 @@ fn believed(summary: &Summary) -> Section {
     let errors = summary.requests.error_details.iter();
     let errors = errors.map(|detail| Fact::new("Error", error(detail))).collect();
     Section::bare()
-        .with_on(MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(MARKDOWN, Block::Heading("How far to trust it".to_owned()))
         .with_on(MARKDOWN, Block::judgement(summary.verdict, &summary.caveats))
         .with_on(MARKDOWN, Block::Facts(errors))
 }
@@ -181,8 +181,8 @@ fn errors(summary: &Summary) -> Section {
         return section;
     }
     let text = format!(
-        "{} of {} requests failed ({}). They stay in the denominator; those that ran into a time limit \
-         are in the percentiles as longer than that.",
+        "{} of {} requests failed ({}). They stay in the denominator; those that hit a time limit \
+         count as longer than it in the percentiles.",
         count(requests.failed),
         count(requests.scheduled),
         percent(requests.failed as f64 / requests.scheduled.max(1) as f64)
@@ -191,7 +191,7 @@ fn errors(summary: &Summary) -> Section {
         .left("class", 0, |detail| detail.class.clone())
         .left("stage", 0, |detail| detail.stage.clone())
         .left("requests", 0, |detail| count(detail.count))
-        .left("what was said first", 0, |detail| detail.message.clone())
+        .left("first message", 0, |detail| detail.message.clone())
         .table;
     section
         .with_on(HTML, Block::note(text))

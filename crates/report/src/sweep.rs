@@ -129,9 +129,9 @@ fn word(summary: &SweepSummary) -> &'static str {
     match summary.goodput.as_ref().map(|goodput| goodput.state) {
         _ if summary.verdict == Verdict::Void => "void",
         Some(GoodputState::Found) => "goodput found",
-        Some(GoodputState::AtLeast) => "goodput found, nothing was over the limit",
+        Some(GoodputState::AtLeast) => "goodput found, no load was over the limit",
         Some(GoodputState::Unreachable) => "no load keeps the SLO",
-        Some(GoodputState::Unclear) => "goodput cannot be told",
+        Some(GoodputState::Unclear) => "goodput undecided",
         None => summary.verdict.name(),
     }
 }
@@ -155,12 +155,12 @@ fn beginning(summary: &SweepSummary) -> Section {
     all.extend(words(summary).into_iter().map(|(name, text)| {
         Fact::new(name, text).on(if is_answer(name) { long } else { Formats::ALL })
     }));
-    all.extend(there(summary).map(|text| Fact::new("At the answer", text).on(Formats::HTML)));
+    all.extend(there(summary).map(|text| Fact::new("At the goodput", text).on(Formats::HTML)));
     all.push(Fact::new("Time", took(summary)).on(markdown));
     all.push(Fact::new("Made by", made).on(markdown));
     // A void result has no good news.
     let void = if summary.verdict == Verdict::Void { "These numbers are void: " } else { "" };
-    let none = Fact::new("Points", "none that says anything about the server");
+    let none = Fact::new("Points", "none with usable results");
     let none = on_curve(&summary.points).is_empty().then(|| Block::Facts(vec![none]));
     Section::bare()
         .with_on(markdown, Block::Strong(format!("{void}{}", answer(summary))))
@@ -175,7 +175,7 @@ fn judgement(summary: &SweepSummary) -> Block {
 
 fn believed(summary: &SweepSummary) -> Section {
     Section::bare()
-        .with_on(Formats::MARKDOWN, Block::Heading("How far to believe it".to_owned()))
+        .with_on(Formats::MARKDOWN, Block::Heading("How far to trust it".to_owned()))
         .with_on(Formats::MARKDOWN, judgement(summary))
 }
 
@@ -241,8 +241,8 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
 
 /// What signs in the table of all points mean.
 fn marks() -> Block {
-    let text = "*: no other point has both more output tok/s and less latency; ~: its interval is not \
-                known to both ends";
+    let text = "*: no other point has both more output tok/s and less latency; ~: one end of its \
+                interval is unknown";
     Block::note(text)
 }
 
@@ -254,7 +254,7 @@ fn points(summary: &SweepSummary) -> Section {
         let judged = tables::judged(summary).filled();
         section = section.with_on(text, Block::Gap).with_some(text, judged);
     }
-    let open = Fact::new("~", "its interval is not known to both ends");
+    let open = Fact::new("~", "one end of its interval is unknown");
     let open = tables::has_open_ends(summary).then(|| Block::Facts(vec![open]));
     section.with_some(text, open)
 }
@@ -284,11 +284,13 @@ pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
     let state = match summary.sweep.state {
         SweepState::Complete => return None,
         SweepState::Interrupted => "stopped by the user",
-        SweepState::TargetLost => "ended because the target went away and did not come back",
+        SweepState::TargetLost => {
+            "ended because the target became unreachable and did not come back"
+        }
         SweepState::NoGoodAnswer => "ended because the target answered, but no request completed",
         SweepState::Unfinished => "still running, or killed",
     };
-    Some(format!("{state}: this is what was measured so far; --resume goes on"))
+    Some(format!("{state}: this is what was measured so far; --resume continues"))
 }
 
 /// How long it took, and how long it was said to take.

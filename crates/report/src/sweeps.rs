@@ -261,8 +261,8 @@ fn searched(sweeps: &Sweeps) -> Table {
     let of = |of: fn(&SweepSummary) -> Cell| {
         move |(_, one): &(usize, &Configuration)| one.sweep.as_ref().map_or_else(nothing, of)
     };
-    let caption = "In the order measured, each with a way to the page of its sweep; output at the load \
-                   that keeps the SLO.";
+    let caption = "In the order measured, each with a link to the page of its sweep; output at the \
+                   load that keeps the SLO.";
     let table = rows(caption, all)
         .with(Column::right("start to ready", 8).short("start to\nready"), |(_, one)| {
             Cell::number(one.start, |start| format!("{:.1} s", start.ready_s))
@@ -367,10 +367,10 @@ fn fixed(all: &[Configuration]) -> Table {
     Table { look: TableStyle::Links, ..table }
 }
 
-/// Why there is no sweep, and the last that the server said.
+/// Why a sweep failed, and the last lines of the server.
 fn failure(one: &Configuration) -> Option<Block> {
     let mut lines = one.failed.as_ref()?.lines();
-    let why = lines.next().unwrap_or("no reason is known").to_owned();
+    let why = lines.next().unwrap_or("unknown reason").to_owned();
     let log = lines.map(str::to_owned).collect();
     Some(Block::Failure(Failure { name: name(one), why, log }))
 }
@@ -380,7 +380,7 @@ fn suites(all: &[Configuration]) -> Vec<Suite> {
         let name = name(one);
         one.sweep.as_ref().map_or_else(
             || {
-                let why = one.failed.as_deref().unwrap_or("no reason is known");
+                let why = one.failed.as_deref().unwrap_or("unknown reason");
                 let fault = Some(Fault::Error("failed"));
                 Suite {
                     name: name.clone(),
@@ -395,7 +395,7 @@ fn suites(all: &[Configuration]) -> Vec<Suite> {
     let mut suites: Vec<Suite> = all.iter().map(one).collect();
     if suites.is_empty() {
         let fault = Some(Fault::Error("no_verdict"));
-        let cases = vec![TestCase::new("configurations", "there is none", fault)];
+        let cases = vec![TestCase::new("configurations", "none", fault)];
         suites.push(Suite { name: "sweeps".to_owned(), cases, ..Suite::default() });
     }
     suites

@@ -125,7 +125,10 @@ fn what_was_asked_stands_next_to_what_was_seen() {
         "Replay 1,200 requests of a trace, timestamps kept, time × 0.5; scheduled off by p50 0.000 ms, p99 \
          0.250 ms, max 0.500 ms; sent off by p50 0.000 ms, p99 0.250 ms, max 0.500 ms"
     );
-    assert_eq!(field("Structured"), "Structured json: 10 asked, 9 answered; 75.0 % of 8 keep it");
+    assert_eq!(
+        field("Structured"),
+        "Structured json: 10 requested, 9 answered; 75.0 % of 8 keep it"
+    );
     assert_eq!(
         field("Recount"),
         "Recount 12.0 output tok/s by o200k_base: 24 tokens in 100 characters, 1.200 times what the \
@@ -133,8 +136,8 @@ fn what_was_asked_stands_next_to_what_was_seen() {
     );
     assert_eq!(
         field("Sessions"),
-        "Sessions 7 of 2.5 requests on average, up to 6 turns; 3.5 begun per second; 4.2 in thought on \
-         average; 2 requests cut at the end"
+        "Sessions 7 of 2.5 requests on average, up to 6 turns; 3.5 started per second; 4.2 \
+         thinking on average; 2 requests cut at the end"
     );
     assert_eq!(field("Notes"), "Notes 3 entries left out \\u{1b}[2J");
     assert!(
@@ -277,9 +280,9 @@ fn a_promise_stands_next_to_what_became_of_it() {
     );
     assert_eq!(
         field(&shown, "Goodput"),
-        "Goodput 22.4 req/s (21.6–23.1), 99.1 % of 1,234 requests; 99.0 % asked for: undecided; \
-         5,210 output tok/s misses: 2 failed, 1 truncated, 8 outside a limit; 0.2 % failed; largest \
-         gap of a request p99 81.00 ms; 6 that the client spoilt count neither way"
+        "Goodput 22.4 req/s (21.6–23.1), 99.1 % of 1,234 requests; 99.0 % required: undecided; \
+         5,210 output tok/s misses: 2 failed, 1 truncated, 8 outside a limit; 0.2 % failed; \
+         largest gap of a request p99 81.00 ms; 6 that the client distorted count neither way"
     );
     assert_eq!(
         field(&shown, "Fluidity"),
@@ -306,7 +309,7 @@ fn a_promise_stands_next_to_what_became_of_it() {
     assert!(!hostile.contains('\u{1b}'));
 }
 
-/// A metric of sixteen requests: the median has both ends or one, p90 one, and there is no p99.
+/// A metric of sixteen requests: the median has both ends or one, p90 one, and p99 is missing.
 pub(crate) fn sixteen(median: &Value) -> Value {
     let rough = |value: f64, low: f64| json!({"value": value, "low": low, "high": null, "n_eff": 4.0, "quality": "rough"});
     json!({"unit": "ms", "n": 16, "censored": 0, "mean": 460.0, "std": 80.0, "min": 400.0,
@@ -382,7 +385,7 @@ fn one_end_of_an_attainment() {
     );
     assert!(
         field(&page, "Goodput").starts_with(
-            "Goodput 17.6 req/s (≤ 17.9), 98.0 % of 180 requests; 99.0 % asked for: undecided \
+            "Goodput 17.6 req/s (≤ 17.9), 98.0 % of 180 requests; 99.0 % required: undecided \
              (attainment ≤ 99.2 %; neighbors are alike: a run this short cannot show it);"
         ),
         "{page}"
@@ -400,8 +403,8 @@ fn a_server_that_did_not_stream_is_named_in_the_head() {
         page.lines().nth(1).unwrap().split(" · ").nth(1).unwrap().to_owned()
     };
     assert_eq!(head(true, 2), "chat, streaming");
-    assert_eq!(head(true, 3), "chat, streaming asked for, some answers came whole");
-    assert_eq!(head(true, 18), "chat, streaming asked for, answers came whole");
+    assert_eq!(head(true, 3), "chat, streaming requested, some answers came whole");
+    assert_eq!(head(true, 18), "chat, streaming requested, answers came whole");
     assert_eq!(head(false, 0), "chat, not streaming");
 }
 
@@ -413,8 +416,8 @@ fn both_views_stand_where_slow_failures_change_a_percentile() {
     let text = page(of_completed);
     let line = text.lines().find(|line| line.starts_with(" completed")).unwrap();
     assert!(line.trim_end().ends_with("288.0"), "{line}");
-    assert!(text.contains("completed   of completed requests alone"), "{text}");
-    assert!(!page(|_| {}).contains("completed requests alone"));
+    assert!(text.contains("completed   of completed requests only"), "{text}");
+    assert!(!page(|_| {}).contains("completed requests only"));
 }
 
 #[test]

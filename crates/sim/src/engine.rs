@@ -75,7 +75,7 @@ impl SimEngine {
         }
     }
 
-    /// How it stands.
+    /// Its gauges.
     pub fn gauges(&self) -> Gauges {
         each!(&self.0, engine => engine.gauges())
     }

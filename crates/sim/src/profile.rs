@@ -283,8 +283,8 @@ impl Profile {
             }
             _ => {
                 return Err(
-                    "a profile has either [delays] alone, or [scheduler], [kv] and [step] \
-                            with, if wanted, [speculative], [disaggregated] and [start]"
+                    "a profile has either [delays] only, or [scheduler], [kv], and [step], with \
+                     optional [speculative], [disaggregated], and [start]"
                         .to_owned(),
                 );
             }

@@ -291,7 +291,7 @@ fn without_memory_the_latest_is_preempted_and_computed_again() {
 }
 
 #[test]
-fn nobody_overtakes_who_was_preempted() {
+fn no_request_overtakes_a_preempted_one() {
     // As above, with a third that would find room as soon as the second has gone.
     let mut engine = engine(&small(&[("kv_blocks", "10"), ("prefix_caching", "off")]));
     submit(&mut engine, 0, 1, 16, 9);
@@ -304,7 +304,7 @@ fn nobody_overtakes_who_was_preempted() {
 }
 
 #[test]
-fn cached_blocks_that_nobody_holds_count_as_free_only_once() {
+fn unused_cached_blocks_count_as_free_only_once() {
     let mut engine = engine(&small(&[("kv_blocks", "10")]));
     engine.submit(ms(0), job(1, vec![7; 17], 1)).unwrap();
     let mut out = advance(&mut engine, 100);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    AnswerJudgement, ArrivalProcess, HealthSample as Seen, MetricName, Mode, Nanos, Phase, Plan,
-    Rate, RequestRecord, Slo, TokenSource, Verdict,
+    AnswerJudgement, ArrivalProcess, HealthSample, MetricName, Mode, Nanos, Phase, Plan, Rate,
+    RequestRecord, Slo, TokenSource, Verdict,
 };
 
 use crate::caveats::{self, CaveatTally, Evidence};
@@ -37,7 +37,7 @@ pub fn analyse<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: RunFacts,
     records: impl Fn() -> I,
-    samples: &[Seen],
+    samples: &[HealthSample],
     judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> Summary {
     analyse_found(plan, || run, records, samples, judgements)
@@ -49,7 +49,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: impl FnOnce() -> RunFacts,
     records: impl Fn() -> I,
-    samples: &[Seen],
+    samples: &[HealthSample],
     judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> Summary {
     let mut extremes = Extremes::default();
@@ -62,7 +62,7 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
     }
     let run = run();
     let own = share::own_plan(plan, &run);
-    let course = Course::of(&series, &own.load, extremes.window(&own.load, &run));
+    let course = Course::new(&series, &own.load, extremes.window(&own.load, &run));
     let window = course.window;
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
@@ -177,7 +177,7 @@ impl SecondPass {
         self.caveats.add(record, &self.cuts);
         self.in_whole.add(record, self.whole);
         self.server.add(record, &self.cuts);
-        let latencies = Latencies::of(record, self.stream, &self.cuts);
+        let latencies = Latencies::new(record, self.stream, &self.cuts);
         for ((_, metric), sample) in WHOLE.into_iter().zip(&mut self.whole_latency) {
             sample.take(None, latencies.get(metric));
         }
@@ -285,7 +285,7 @@ impl SecondPass {
         mut self,
         plan: &Plan,
         run: RunFacts,
-        samples: &[Seen],
+        samples: &[HealthSample],
         mut course: Course,
     ) -> Summary {
         self.tidy();
@@ -299,7 +299,7 @@ impl SecondPass {
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
         let (until, known) = std::mem::take(&mut self.until).finish(self.window.seconds()).unzip();
-        let tokens = WindowTokens::of(&throughput, slo.as_ref(), self.window);
+        let tokens = WindowTokens::new(&throughput, slo.as_ref(), self.window);
         let mut server = std::mem::take(&mut self.server).finish(samples, &run.system);
         let mut gpu = gpu::summary(samples, self.window, tokens, &run.system);
         share::forget_totals(&run, server.as_mut(), gpu.as_mut());
@@ -367,7 +367,7 @@ impl SecondPass {
     ) -> (BTreeMap<String, Metric>, Option<SloSummary>) {
         let percentiles = percentiles(plan);
         let early_stopping = plan.measure.early_stopping;
-        let wanted = Wanted { early_stopping, ..Wanted::of(&percentiles) };
+        let wanted = Wanted { early_stopping, ..Wanted::new(&percentiles) };
         let memories = self.metrics.memories();
         let metrics = std::mem::take(&mut self.metrics).finish(wanted, key);
         let figures = RunFigures {
@@ -387,7 +387,7 @@ impl SecondPass {
         (metrics, slo)
     }
 
-    fn client(&mut self, samples: &[Seen], load: &LoadSummary) -> ClientSummary {
+    fn client(&mut self, samples: &[HealthSample], load: &LoadSummary) -> ClientSummary {
         let last = self.whole.end;
         let mut client = std::mem::take(&mut self.client).finish(samples, self.window, last);
         client.stalls.requests = self.touched;
@@ -399,7 +399,7 @@ impl SecondPass {
         client
     }
 
-    /// METHOD 3.8: L = λR within what requests at the ends of the window can explain.
+    /// L = λR within what requests at the ends of the window can explain.
     fn littles_law(&self, load: &LoadSummary) -> Option<LittlesLaw> {
         let (in_flight, arrivals_per_s) = (load.in_flight_mean?, load.scheduled_rps?);
         let residence_s = self.time_under_way.mean()?;

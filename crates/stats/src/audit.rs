@@ -1,8 +1,8 @@
 //! *The audit*: what a result states, what it leaves out, and what of it cannot be true.
 //!
-//! One list of checks for every tool. Each looks at a [`Reported`], says nothing where it does not
-//! apply, and otherwise gives evidence and advice. A run of ours is first put into the same form; its
-//! verdict and caveats come before the list.
+//! One list of checks for every tool. Each looks at a [`Reported`], says nothing if it does not
+//! apply, and otherwise gives evidence and advice. A run of ours is first put into the same form;
+//! its verdict and caveats come before the list.
 
 mod arithmetic;
 mod details;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ours::audit_run;
 
-/// What was found out about one result.
+/// The findings about one result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// Which result: a file or folder, and the run in it. Set by the caller.
@@ -46,31 +46,31 @@ pub struct Audit {
 pub struct Item {
     /// Stable name for scripts.
     pub check: String,
-    /// The same for people.
+    /// The name for people.
     pub title: String,
-    /// What came of it.
+    /// The outcome.
     pub status: Status,
     /// How much that matters.
     pub severity: Severity,
-    /// What the result says.
+    /// What the result states.
     pub evidence: String,
-    /// What to do; empty where nothing is to be done.
+    /// What to do; empty if nothing can be done.
     pub advice: String,
-    /// Why it is asked.
+    /// Why the check is made.
     pub source: Source,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Stated, and nothing speaks against it.
+    /// Stated, and nothing contradicts it.
     Ok,
     /// Not stated.
     Missing,
-    /// Stated, and not to be taken as it stands.
+    /// Stated, but not to be taken at face value.
     Doubtful,
-    /// It cannot be true, or says nothing.
+    /// It cannot be true, or means nothing.
     Wrong,
 }
 
@@ -92,11 +92,11 @@ impl Status {
 pub enum Source {
     /// What every benchmark should do.
     Checklist,
-    /// Mistakes that are often seen in reports.
+    /// Common mistakes in reports.
     CommonMistakes,
     /// What a reader needs to repeat the run.
     ReportContents,
-    /// How tools have gone wrong.
+    /// Known errors of tools.
     MeasurementTraps,
     /// Figures of one file that must agree.
     Arithmetic,
@@ -123,14 +123,14 @@ impl Source {
 pub(crate) struct Check {
     /// Stable name for scripts.
     pub code: &'static str,
-    /// The same for people.
+    /// The name for people.
     pub title: &'static str,
     /// Why it is made.
     pub source: Source,
     run: Look,
 }
 
-/// Looks at a result; says nothing where the check does not apply.
+/// Looks at a result; says nothing if the check does not apply.
 type Look = fn(&Reported) -> Option<CheckFinding>;
 
 /// What a check says.
@@ -193,7 +193,7 @@ pub(crate) fn checks() -> Vec<Check> {
 /// What a result of any tool is worth.
 pub fn audit_reported(run: &Reported) -> Audit {
     let items = checks().iter().filter_map(|check| check.item(run)).collect();
-    Audit::of(run, items)
+    Audit::new(run, items)
 }
 
 impl Check {
@@ -216,7 +216,7 @@ impl Check {
 }
 
 impl Audit {
-    fn of(run: &Reported, items: Vec<Item>) -> Self {
+    fn new(run: &Reported, items: Vec<Item>) -> Self {
         let tool = match &run.version {
             Some(version) => format!("{} {version}", run.tool.name()),
             None => run.tool.name().to_owned(),

@@ -1,9 +1,9 @@
-//! What the client says about itself: METHOD 3.9, from the records and the samples of a run.
+//! What the client says about itself, from the records and the samples of a run.
 
 use std::collections::BTreeMap;
 
 use goodput_model::{
-    CanaryReading, Chunk, Exchange, HealthSample as Seen, HostSample, LoopLag, Nanos, Network,
+    CanaryReading, Chunk, Exchange, HealthSample, HostSample, LoopLag, Nanos, Network,
     RequestRecord,
 };
 
@@ -64,7 +64,12 @@ impl ClientTally {
     }
 
     /// `last` is the end of the last answer: until then a stall spoils measured requests.
-    pub(crate) fn finish(self, samples: &[Seen], window: Window, last: Nanos) -> ClientSummary {
+    pub(crate) fn finish(
+        self,
+        samples: &[HealthSample],
+        window: Window,
+        last: Nanos,
+    ) -> ClientSummary {
         // The last look at the server is later, and says nothing of the client.
         let samples = match samples {
             [before @ .., last] if says_nothing(last) => before,
@@ -103,7 +108,7 @@ impl ClientTally {
     }
 }
 
-fn says_nothing(sample: &Seen) -> bool {
+fn says_nothing(sample: &HealthSample) -> bool {
     sample.host == HostSample::default() && sample.beats.is_empty() && sample.canary.is_empty()
 }
 
@@ -130,7 +135,7 @@ fn stalls<'a>(late: impl Iterator<Item = &'a LoopLag>) -> Stalls {
 
 impl ClientSummary {
     /// What the host's counters say about the time of the window.
-    fn add_host(&mut self, samples: &[Seen], window: Window) {
+    fn add_host(&mut self, samples: &[HealthSample], window: Window) {
         // Of a run of several clients, each has told for itself.
         let hosts = || samples.iter().map(|sample| &sample.host);
         let hosts = || hosts().filter(|host| **host != HostSample::default());
@@ -175,7 +180,7 @@ impl ClientSummary {
 }
 
 /// From the first of these looks to the last.
-fn host_summary(looks: &[Seen]) -> Option<HostSummary> {
+fn host_summary(looks: &[HealthSample]) -> Option<HostSummary> {
     let (begin, end) = (looks.first()?, looks.last()?);
     let memory = || looks.iter().filter_map(|look| look.host.memory);
     let network = begin.host.network.zip(end.host.network);

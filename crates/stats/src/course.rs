@@ -16,9 +16,9 @@ pub(crate) struct Course {
     pub(crate) window: Window,
     /// What that was, where it was asked for.
     pub(crate) cut: Option<Cut>,
-    /// None where the load was not meant to be steady.
+    /// None if the load was not meant to be steady.
     pub(crate) steadiness: Option<Steadiness>,
-    /// None where arrivals depend on answers, and below 30 s.
+    /// None if arrivals depend on answers, and below 30 s.
     pub(crate) saturation: Option<Saturation>,
 }
 
@@ -37,8 +37,8 @@ impl Course {
         }
     }
 
-    /// A window of fewer answers after one another than METHOD 3.7 asks for shows no state, whatever was
-    /// not seen in it.
+    /// A window of fewer successive answers than the minimum shows no state, whatever was not seen
+    /// in it.
     pub(crate) fn doubt_if_short(&mut self, e2e_p99_ms: Option<f64>) {
         let least = e2e_p99_ms.map_or(0.0, |ms| steady::LEAST_ANSWERS * ms / 1e3);
         if let Some(steadiness) = self.steadiness.as_mut().filter(|_| self.window.seconds() < least)
@@ -57,7 +57,7 @@ impl Course {
         self.cut.as_ref().map_or(0.0, |cut| cut.cut_s)
     }
 
-    pub(crate) fn of(series: &SeriesTally, load: &Load, window: Window) -> Self {
+    pub(crate) fn new(series: &SeriesTally, load: &Load, window: Window) -> Self {
         let is_steady_load = matches!(
             load.mode,
             Mode::Open { rate: Rate::PerSecond(_), .. } | Mode::Closed { pause_first: false, .. }

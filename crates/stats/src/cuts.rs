@@ -2,11 +2,11 @@
 //!
 //! While a client stands still, packets that wait for it are merged and share the stamp of the last,
 //! and requests that were due leave late. Samples that rest on such instants are cut, by the
-//! client's own signal and never by their value (METHOD 3.9), and counted.
+//! client's own signal and never by their value, and counted.
 
 use std::collections::BTreeMap;
 
-use goodput_model::{HealthSample as Seen, Nanos, RequestRecord};
+use goodput_model::{HealthSample, Nanos, RequestRecord};
 
 /// A loop that is called this late has stood still.
 pub(crate) const STALL: Nanos = Nanos::from_millis(50);
@@ -21,7 +21,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    pub(crate) fn new(samples: &[Seen]) -> Self {
+    pub(crate) fn new(samples: &[HealthSample]) -> Self {
         let mut cuts = Self::default();
         for beat in samples.iter().flat_map(|sample| &sample.beats) {
             if beat.lag >= STALL {

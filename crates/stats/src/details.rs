@@ -20,9 +20,7 @@ pub use slo_counts::{
     LimitTally, LoadGrid, SloAnswer, SloCounts, SloLimits, SloLoad, SloStart, StatedAnswer,
 };
 
-use goodput_model::{
-    AnswerJudgement, HealthSample as Seen, MetricName, Nanos, Phase, Plan, RequestRecord,
-};
+use goodput_model::{AnswerJudgement, HealthSample, MetricName, Nanos, Phase, Plan, RequestRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::cuts::Cuts;
@@ -116,9 +114,9 @@ pub struct Timeline {
     pub completions_per_s: Vec<f64>,
     /// Failures in the bin.
     pub errors: Vec<u64>,
-    /// Median TTFT of the requests due in the bin, in milliseconds; none where there was no request.
+    /// Median TTFT of the requests due in the bin, in milliseconds; none without a request.
     pub ttft_p50_ms: Vec<Option<f64>>,
-    /// GPUs: mean utilisation (0 to 1) and power of all in watts, in bins with a look at least:
+    /// GPUs: mean utilization (0 to 1) and power of all in watts, in bins with a look at least:
     /// seconds, share, watts.
     pub gpu: Vec<(f64, Option<f64>, Option<f64>)>,
 }
@@ -152,7 +150,7 @@ pub fn details(
     plan: &Plan,
     summary: &Summary,
     records: impl Iterator<Item = RequestRecord>,
-    samples: &[Seen],
+    samples: &[HealthSample],
 ) -> Details {
     let start = Nanos::from_secs_f64(summary.window.start_s);
     let has_cut = summary.window.cut.as_ref().is_some_and(|cut| cut.cut_s > 0.0);
@@ -200,7 +198,7 @@ struct DetailsTally {
 }
 
 impl DetailsTally {
-    fn new(plan: &Plan, summary: &Summary, samples: &[Seen]) -> Self {
+    fn new(plan: &Plan, summary: &Summary, samples: &[HealthSample]) -> Self {
         Self {
             cuts: Cuts::new(samples),
             stream: plan.target.stream,
@@ -215,7 +213,7 @@ impl DetailsTally {
 
     /// Takes a measured request.
     fn add(&mut self, record: &RequestRecord) {
-        let latencies = Latencies::of(record, self.stream, &self.cuts);
+        let latencies = Latencies::new(record, self.stream, &self.cuts);
         for ((_, metric), sample) in KEPT.into_iter().zip(&mut self.kept) {
             sample.take(None, latencies.get(metric));
         }
@@ -236,7 +234,7 @@ impl DetailsTally {
         }
     }
 
-    fn finish(self, plan: &Plan, summary: &Summary, samples: &[Seen]) -> Details {
+    fn finish(self, plan: &Plan, summary: &Summary, samples: &[HealthSample]) -> Details {
         let kept = KEPT.into_iter().zip(self.kept);
         let kept = kept.map(|((name, _), sample)| (name, of_sample(sample, plan)));
         let all = kept.chain([("itl", of_counts(&self.gaps, plan))]);

@@ -5,7 +5,7 @@ use goodput_model::{
 };
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::slo::Judge;
 use crate::summary::Summary;
 use crate::workload::Judgements;
@@ -25,13 +25,13 @@ pub struct Each {
 /// request never came that far, ran into a time limit, or was spoilt by a stall of the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestFigures {
-    /// From the due instant to the first token.
+    /// From the scheduled instant to the first token.
     pub ttft_ms: Option<f64>,
-    /// From the due instant to the first token of the answer itself.
+    /// From the scheduled instant to the first token of the answer itself.
     pub ttfa_ms: Option<f64>,
     /// From the first byte sent to the first token.
     pub ttft_sent_ms: Option<f64>,
-    /// From the due instant to the last token.
+    /// From the scheduled instant to the last token.
     pub e2e_ms: Option<f64>,
     /// From the first byte sent to the last token.
     pub e2e_sent_ms: Option<f64>,
@@ -81,10 +81,10 @@ impl Each {
 
     /// The figures of a complete record.
     pub fn figures(&self, record: &RequestRecord) -> RequestFigures {
-        let latencies = Latencies::of(record, self.stream, &self.cuts);
-        let value = |seen: Seen| match seen {
-            Seen::Value(value) => Some(value),
-            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
+        let latencies = Latencies::new(record, self.stream, &self.cuts);
+        let value = |seen: LatencyValue| match seen {
+            LatencyValue::Value(value) => Some(value),
+            LatencyValue::Beyond | LatencyValue::FailedAfter(_) | LatencyValue::Nothing => None,
         };
         let get = |metric| value(latencies.get(metric));
         let failure = record.exchange.failure.as_ref();

@@ -1,4 +1,4 @@
-//! How sure a figure is: intervals of quantiles and means, and what they need (METHOD 3.4, 3.14).
+//! How sure a figure is: intervals of quantiles and means, and what they need.
 //!
 //! Everything here works on counts and ranks; the values themselves stay in [`crate::Sample`].
 //! `docs/design/012-intervals.md` says why these intervals and how often they hold the truth.

@@ -59,7 +59,7 @@ impl Flow {
     pub(crate) fn ends(&self, window: Window) -> [Option<(f64, f64)>; 2] {
         let seconds = window.seconds() / f64::from(BATCHES);
         let ends = |of: fn(&(f64, f64)) -> f64| {
-            let found = Ratio::of(self.batches.iter().map(|batch| (1, of(batch))))?;
+            let found = Ratio::from_batches(self.batches.iter().map(|batch| (1, of(batch))))?;
             let (low, high) = found.interval();
             (seconds > 0.0).then(|| (low.max(0.0) / seconds, high / seconds))
         };
@@ -143,7 +143,7 @@ pub(crate) fn arrived_tokens(record: &RequestRecord, total: Option<u32>, window:
     inside.map(|chunk| weight(chunk.tokens)).sum()
 }
 
-/// Events per second inside the window; there is no such rate where all happen at once.
+/// Events per second inside the window; none if all happen at once.
 pub(crate) fn rate_of(events: &[Nanos], window: Window) -> Option<f64> {
     let inside = events.iter().filter(|at| window.contains(**at)).count() as f64;
     (!window.is_makespan() && window.seconds() > 0.0).then(|| inside / window.seconds())

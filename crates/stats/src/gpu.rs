@@ -21,7 +21,7 @@ pub(crate) struct WindowTokens {
 
 impl WindowTokens {
     /// By the rates of the window.
-    pub(crate) fn of(rates: &Throughput, slo: Option<&SloSummary>, window: Window) -> Self {
+    pub(crate) fn new(rates: &Throughput, slo: Option<&SloSummary>, window: Window) -> Self {
         let amount = |rate: Option<f64>| rate.unwrap_or(0.0) * window.seconds();
         let output = amount(rates.output_tokens_per_s);
         let good = slo.and_then(|slo| slo.goodput_output_tps);
@@ -34,7 +34,7 @@ impl WindowTokens {
     }
 }
 
-/// What GPUs did; none where no source reported it.
+/// What the GPUs did; none if no source reported it.
 pub(crate) fn summary(
     samples: &[HealthSample],
     window: Window,

@@ -1,4 +1,4 @@
-//! The distributions: each metric from the stamps of METHOD 3.3.
+//! The distributions: each metric from the stamps of its requests.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use goodput_model::{MetricName, RequestRecord};
 use crate::cuts::Cuts;
 use crate::estimate::{Contention, Memory, Visit, lag1};
 use crate::modes::{self, TwoModes};
-use crate::request::{Latencies, Seen, gaps};
+use crate::request::{Latencies, LatencyValue, gaps};
 use crate::runs::{Micros, ValueRuns};
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Metric, Spread};
@@ -30,7 +30,7 @@ pub(crate) struct KeyFigures {
     pub(crate) itl_p50_ms: Option<f64>,
     pub(crate) e2e_p99_ms: Option<f64>,
     pub(crate) ttft_p90_ms: Option<f64>,
-    /// Correlation of the TTFT of neighboors in order of due instants.
+    /// Correlation of the TTFT of neighbors in order of scheduled instants.
     pub(crate) ttft_lag1: Option<f64>,
     /// Share of gaps of 40 ms, where they stand out.
     pub(crate) delayed_ack_share: Option<f64>,
@@ -67,7 +67,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Samples that know their batch of this window, by due instant.
+    /// Samples that know their batch of this window, by scheduled instant.
     pub(crate) fn new(window: Window) -> Self {
         let tokens_per_s = Sample::default().of_speed();
         Self { window: Some(window), tokens_per_s, ..Self::default() }
@@ -76,10 +76,10 @@ impl Metrics {
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
     /// time limit: they are known to be longer. What a stall of the client spoilt is left out.
     pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
-        let latencies = Latencies::of(record, stream, cuts);
+        let latencies = Latencies::new(record, stream, cuts);
         let slice = self.window.map(|window| window.slice(record.scheduled));
         let ttft = latencies.get(MetricName::Ttft);
-        if let (Seen::Value(ttft), Some(_)) = (ttft, slice) {
+        if let (LatencyValue::Value(ttft), Some(_)) = (ttft, slice) {
             let (scheduled, end) = (record.scheduled, record.end());
             self.visits.push(Visit { scheduled, end, ttft_ms: ttft });
         }

@@ -1,4 +1,4 @@
-//! Differences between two servers, with the run as the unit: METHOD 3.10.
+//! Differences between two servers, with the run as the unit.
 //!
 //! Requests of one run share its luck, so a test over requests finds differences where there are
 //! none. Everything here takes one number a block: the logarithm of the ratio of two runs, or their
@@ -34,7 +34,7 @@ pub struct Paired {
     /// Chance of a mean so far from zero, were the true one zero (paired t, two-sided).
     pub p: f64,
     /// The same by Wilcoxon's signed ranks, exactly (beyond 100 blocks by the normal distribution);
-    /// none where every difference is zero.
+    /// none if every difference is zero.
     pub wilcoxon_p: Option<f64>,
     /// The median of all pairwise means, which one outlier hardly moves.
     pub hodges_lehmann: f64,
@@ -44,10 +44,10 @@ pub struct Paired {
 /// fewer than two blocks, where one is not a finite number (or so large that squares are not), or for
 /// an `alpha` outside (0, 1).
 ///
-/// The interval excludes zero where `p < alpha`, and only there. Blocks that are all alike have an
+/// The interval excludes zero if `p < alpha`, and only there. Blocks that are all alike have an
 /// interval of no width: of shares see [`Counts`].
 pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
-    let moments = PairMoments::of(differences)?;
+    let moments = PairMoments::from_values(differences)?;
     let error = (moments.variance / moments.n).sqrt();
     let test = student::test(moments.mean, error, moments.n - 1.0, alpha)?;
     Some(Paired {
@@ -89,7 +89,7 @@ pub fn unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpa
 /// Mean, standard deviation and standard error of a difference of two groups, and its degrees of
 /// freedom.
 fn welch(reference: &[f64], candidate: &[f64]) -> Option<([f64; 3], f64)> {
-    let (a, b) = (PairMoments::of(reference)?, PairMoments::of(candidate)?);
+    let (a, b) = (PairMoments::from_values(reference)?, PairMoments::from_values(candidate)?);
     let (of_a, of_b) = (a.variance / a.n, b.variance / b.n);
     let square = of_a + of_b;
     let degrees = if square > 0.0 {
@@ -118,7 +118,7 @@ struct PairMoments {
 
 impl PairMoments {
     /// None of fewer than two values, or without finite moments.
-    fn of(values: &[f64]) -> Option<Self> {
+    fn from_values(values: &[f64]) -> Option<Self> {
         let (first, rest) = values.split_first().filter(|(_, rest)| !rest.is_empty())?;
         let n = values.len() as f64;
         // Rounding must not make a spread of what has none.

@@ -13,20 +13,20 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use crate::estimate::{BATCHES, TAIL, student_quantile};
 use crate::summary::{RunFacts, RunState, Summary};
 
-/// What several runs of one plan say together.
+/// The combined result of several runs of one plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// `goodput.repeats/1`
     pub schema: String,
-    /// The worst of the runs, and of what they say together.
+    /// The worst verdict of the runs and of their combined caveats.
     pub verdict: Verdict,
-    /// Why not to believe it, and what to know.
+    /// Reasons to doubt it, and what to know.
     pub caveats: Vec<Caveat>,
     /// Runs that were asked for.
     pub asked: u32,
     /// Runs that the figures rest on: those that ended as planned and measured something.
     pub used: u32,
-    /// What was run, as the first of them has it.
+    /// What was run, as in the first of them.
     pub run: Option<RunFacts>,
     /// The load in a few words.
     pub load: String,
@@ -44,7 +44,7 @@ impl Repeats {
 /// One run among several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OneRun {
-    /// Its number, which is that of its folder; from 1.
+    /// Its number, from 1; also that of its folder.
     pub number: u32,
     /// Seed of arrivals and prompts.
     pub seed: u64,
@@ -56,7 +56,7 @@ pub struct OneRun {
     pub is_used: bool,
     /// Length of its window in seconds.
     pub window_s: f64,
-    /// Measured requests that were due.
+    /// Measured requests that were scheduled.
     pub scheduled: u64,
     /// Completed requests.
     pub ok: u64,
@@ -71,9 +71,9 @@ pub struct Headline {
     pub n: u32,
     /// Mean over the runs.
     pub mean: f64,
-    /// Standard deviation between the runs; none of a single one.
+    /// Standard deviation between the runs; none for a single run.
     pub sd: Option<f64>,
-    /// The same in proportion to the mean.
+    /// The same, relative to the mean.
     pub cv: Option<f64>,
     /// Lower end of the mean's 95 % interval over runs (Student's t).
     pub low: Option<f64>,
@@ -84,12 +84,12 @@ pub struct Headline {
     /// Largest.
     pub max: f64,
     /// Standard deviation that the runs' own intervals explain: the root of their mean squared
-    /// standard error. None where a run has no interval.
+    /// standard error. None if a run has no interval.
     pub within_sd: Option<f64>,
-    /// Standard deviation between runs over what their own intervals explain; about 1 where nothing
-    /// but chance sets them apart.
+    /// Standard deviation between runs divided by what their own intervals explain; about 1 if only
+    /// chance sets them apart.
     pub ratio: Option<f64>,
-    /// Whether they differ by more than that.
+    /// Whether the runs differ by more than their intervals explain.
     pub differs: bool,
 }
 
@@ -166,7 +166,7 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
         found.entry(name).or_default().push(figure);
     }
     let count = runs.iter().filter(|run| run.is_used).count() as u32;
-    // A figure that some runs lack would compare other runs than its neighboors do.
+    // A figure that some runs lack would compare other runs than its neighbors do.
     found.retain(|_, figures| figures.len() == count as usize);
     let tests = found.values().filter(|figures| within(figures).is_some()).count();
     let limit = limit(count as usize, tests);
@@ -273,7 +273,7 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
     let mut found = Vec::new();
     let used = runs.iter().filter(|run| run.is_used).count() as u32;
     if used == 0 {
-        let message = "no run ended as planned with a good answer: there is nothing to compare";
+        let message = "no run ended as planned with a completed request: nothing to compare";
         found.push(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message));
     }
     let differing: Vec<_> = headlines.iter().filter(|(_, figure)| figure.differs).collect();
@@ -286,23 +286,23 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
             n => format!(" (and {n} other figures)"),
         };
         let message = format!(
-            "runs differ by more than each of them admits: {name}{others} spreads {ratio:.1} times \
-             as much between runs as their own intervals explain; something changed between them"
+            "runs differ by more than their own intervals explain: {name}{others} spreads \
+             {ratio:.1} times as much between runs; something changed between them"
         );
-        let advice = "believe the interval over runs, not that of one run; look for a server that \
-                      restarted, warmed up or was used by others";
+        let advice = "trust the interval over runs, not that of one run; check whether the server \
+                      restarted, warmed up, or served other clients";
         found.push(Caveat::new(CaveatCode::RunsDiffer, Severity::Warn, message).advise(advice));
     }
     if used < asked {
         let message = format!(
-            "{used} of {asked} runs are in these figures: the others did not end as planned, or had no good \
-                     answer"
+            "{used} of {asked} runs are in these figures: the others did not end as planned, or \
+             completed no request"
         );
         found.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
     if used > 0 && used < ENOUGH {
         let message = format!(
-            "{used} {}: an interval over so few is wide, and cannot tell an outlier",
+            "{used} {}: an interval over so few runs is wide, and cannot reveal an outlier",
             if used == 1 { "run" } else { "runs" }
         );
         let advice = "--repeat 5 or more";

@@ -6,7 +6,7 @@ use crate::cuts::Cuts;
 
 /// What a request says about a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum LatencyValue {
     /// This value.
     Value(f64),
     /// It ran into a time limit: longer than that, however long.
@@ -31,14 +31,14 @@ pub(crate) struct Latencies<'a> {
 }
 
 impl<'a> Latencies<'a> {
-    pub(crate) fn of(record: &'a RequestRecord, stream: bool, cuts: &'a Cuts) -> Self {
+    pub(crate) fn new(record: &'a RequestRecord, stream: bool, cuts: &'a Cuts) -> Self {
         let failure = record.exchange.failure.as_ref();
         let is_censored = failure.is_some_and(|failure| failure.class.is_censored());
         Self { record, cuts, stream, is_censored, is_failed: failure.is_some() && !is_censored }
     }
 
     /// One value per request: of gaps, the largest.
-    pub(crate) fn get(&self, metric: MetricName) -> Seen {
+    pub(crate) fn get(&self, metric: MetricName) -> LatencyValue {
         let stamps = &self.record.exchange.stamps;
         let is_of_streams = matches!(
             metric,
@@ -49,14 +49,14 @@ impl<'a> Latencies<'a> {
                 | MetricName::MaxGap
         );
         if is_of_streams && !self.stream {
-            return Seen::Nothing;
+            return LatencyValue::Nothing;
         }
         if self.is_failed {
             return match metric {
                 MetricName::Ttft if stamps.first_token.is_none() => self.failed_after(),
                 MetricName::Ttfa if stamps.first_answer.is_none() => self.failed_after(),
                 MetricName::E2e => self.failed_after(),
-                _ => Seen::Nothing,
+                _ => LatencyValue::Nothing,
             };
         }
         match metric {
@@ -67,7 +67,7 @@ impl<'a> Latencies<'a> {
             MetricName::NormalizedLatency => self.pace(|pace| pace.normalized_ms),
             // An answer that was given up on is the slowest, not the fastest.
             MetricName::TokensPerS => match self.pace(|pace| pace.tokens_per_s) {
-                Seen::Beyond => Seen::Value(0.0),
+                LatencyValue::Beyond => LatencyValue::Value(0.0),
                 seen => seen,
             },
             MetricName::Itl | MetricName::MaxGap => self.max_gap(),
@@ -75,13 +75,13 @@ impl<'a> Latencies<'a> {
     }
 
     /// From the first byte sent.
-    pub(crate) fn ttft_sent(&self) -> Seen {
+    pub(crate) fn ttft_sent(&self) -> LatencyValue {
         let first = self.record.exchange.stamps.first_token;
-        if self.stream { self.since_sent(first) } else { Seen::Nothing }
+        if self.stream { self.since_sent(first) } else { LatencyValue::Nothing }
     }
 
     /// From the first byte sent.
-    pub(crate) fn e2e_sent(&self) -> Seen {
+    pub(crate) fn e2e_sent(&self) -> LatencyValue {
         let last = self.record.exchange.stamps.last_token;
         self.since_sent(last.filter(|_| !self.is_censored))
     }
@@ -92,59 +92,71 @@ impl<'a> Latencies<'a> {
     }
 
     /// How long it took to fail, since it was due.
-    fn failed_after(&self) -> Seen {
+    fn failed_after(&self) -> LatencyValue {
         let (start, end) = (self.record.scheduled, self.record.end());
         let class = self.record.exchange.failure.as_ref().map(|failure| &failure.class);
         // What this client could not send says nothing about the server.
         let is_ours = class == Some(&ErrorClass::LocalLimit);
         let is_spoilt = self.is_doubtful(start) || self.is_doubtful(end);
-        if is_ours || is_spoilt { Seen::Nothing } else { Seen::FailedAfter((end - start).as_ms()) }
+        if is_ours || is_spoilt {
+            LatencyValue::Nothing
+        } else {
+            LatencyValue::FailedAfter((end - start).as_ms())
+        }
     }
 
     fn is_doubtful(&self, at: Nanos) -> bool {
         self.cuts.is_doubtful(self.record, at)
     }
 
-    fn since_due(&self, end: Option<Nanos>) -> Seen {
+    fn since_due(&self, end: Option<Nanos>) -> LatencyValue {
         self.between(Some(self.record.scheduled), end)
     }
 
-    fn since_sent(&self, end: Option<Nanos>) -> Seen {
+    fn since_sent(&self, end: Option<Nanos>) -> LatencyValue {
         self.between(self.record.exchange.stamps.sent_first, end)
     }
 
-    fn between(&self, start: Option<Nanos>, end: Option<Nanos>) -> Seen {
+    fn between(&self, start: Option<Nanos>, end: Option<Nanos>) -> LatencyValue {
         let is_spoilt = [start, end].into_iter().flatten().any(|at| self.is_doubtful(at));
         match (start, end) {
-            _ if self.is_failed || is_spoilt => Seen::Nothing,
-            (Some(start), Some(end)) => Seen::Value((end - start).as_ms()),
+            _ if self.is_failed || is_spoilt => LatencyValue::Nothing,
+            (Some(start), Some(end)) => LatencyValue::Value((end - start).as_ms()),
             // Without an end in time: longer than the limit.
-            _ if self.is_censored => Seen::Beyond,
-            _ => Seen::Nothing,
+            _ if self.is_censored => LatencyValue::Beyond,
+            _ => LatencyValue::Nothing,
         }
     }
 
-    fn pace(&self, get: impl Fn(Pace) -> Option<f64>) -> Seen {
+    fn pace(&self, get: impl Fn(Pace) -> Option<f64>) -> LatencyValue {
         let stamps = &self.record.exchange.stamps;
         let ends = [Some(self.record.scheduled), stamps.first_token, stamps.last_token];
         if ends.into_iter().flatten().any(|at| self.is_doubtful(at)) {
-            return Seen::Nothing;
+            return LatencyValue::Nothing;
         }
         if self.is_censored {
             // It had begun and was given up on: slower than any that ended.
-            return if stamps.first_token.is_some() { Seen::Beyond } else { Seen::Nothing };
+            return if stamps.first_token.is_some() {
+                LatencyValue::Beyond
+            } else {
+                LatencyValue::Nothing
+            };
         }
-        Pace::of(self.record).and_then(get).map_or(Seen::Nothing, Seen::Value)
+        Pace::from_record(self.record)
+            .and_then(get)
+            .map_or(LatencyValue::Nothing, LatencyValue::Value)
     }
 
     /// An abandoned answer ended inside an interval whose end is unknown.
-    fn max_gap(&self) -> Seen {
+    fn max_gap(&self) -> LatencyValue {
         let chunks = &self.record.exchange.chunks;
         if self.is_censored {
-            return if chunks.is_empty() { Seen::Nothing } else { Seen::Beyond };
+            return if chunks.is_empty() { LatencyValue::Nothing } else { LatencyValue::Beyond };
         }
         let largest = gaps(self.record, self.cuts).map(|(gap, _)| gap).max();
-        largest.map_or(Seen::Nothing, |gap| Seen::Value(gap.as_micros_rounded() as f64 / 1e3))
+        largest.map_or(LatencyValue::Nothing, |gap| {
+            LatencyValue::Value(gap.as_micros_rounded() as f64 / 1e3)
+        })
     }
 }
 
@@ -174,8 +186,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// None where its tokens were not counted, or none came.
-    pub(crate) fn of(record: &RequestRecord) -> Option<Self> {
+    /// None if its tokens were not counted, or none came.
+    pub(crate) fn from_record(record: &RequestRecord) -> Option<Self> {
         let exchange = &record.exchange;
         let tokens = exchange.output_tokens.map(|count| f64::from(count.n))?;
         let tokens = tokens / f64::from(answers(record));
@@ -199,7 +211,7 @@ impl Pace {
 
 /// Time per output token of one answer in milliseconds, where it has such.
 pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
-    Pace::of(record).filter(|_| record.is_ok()).and_then(|pace| pace.tpot_ms)
+    Pace::from_record(record).filter(|_| record.is_ok()).and_then(|pace| pace.tpot_ms)
 }
 
 /// Gaps between the chunks of each answer in milliseconds; the wait for the first is not one of them.

@@ -8,7 +8,7 @@ use crate::estimate::{
     self, BATCHES, Contention, Effective, Inflation, Memory, Ratio, SLICES, early_stopping_rank,
     minimum_for_estimate, minimum_for_figure,
 };
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::summary::{LevelSummary, Metric, Percentile, Quality, Quick, Spread};
 use part::{SlicePart, of_key, reached_by, up_to};
 
@@ -21,7 +21,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(crate) fn of(percentiles: &'a [f64]) -> Self {
+    pub(crate) fn new(percentiles: &'a [f64]) -> Self {
         Self { percentiles, early_stopping: false }
     }
 }
@@ -73,7 +73,10 @@ impl Sample {
         for (index, value) in values.iter().enumerate() {
             let slice = Some((index * usize::from(SLICES) / values.len()) as u16);
             let is_reached = *value != f64::INFINITY;
-            sample.take(slice, if is_reached { Seen::Value(*value) } else { Seen::Beyond });
+            sample.take(
+                slice,
+                if is_reached { LatencyValue::Value(*value) } else { LatencyValue::Beyond },
+            );
         }
         sample
     }
@@ -90,7 +93,7 @@ impl Sample {
 
     /// Adds a value that was never reached: the request ran into a time limit first.
     pub fn push_censored(&mut self) {
-        self.take(None, Seen::Beyond);
+        self.take(None, LatencyValue::Beyond);
     }
 
     /// Adds a value of this batch of time, one of `0..20`. All values of a sample come with their
@@ -105,21 +108,21 @@ impl Sample {
     }
 
     pub(crate) fn put(&mut self, slice: Option<u16>, value: f64) {
-        self.take(slice, Seen::Value(value));
+        self.take(slice, LatencyValue::Value(value));
     }
 
     /// Takes what a request of this slice of time says.
-    pub(crate) fn take(&mut self, slice: Option<u16>, seen: Seen) {
-        if seen == Seen::Nothing {
+    pub(crate) fn take(&mut self, slice: Option<u16>, seen: LatencyValue) {
+        if seen == LatencyValue::Nothing {
             return;
         }
         self.is_sliced |= slice.is_some();
         let part = self.part(slice);
         match seen {
-            Seen::Value(value) => part.values.push(value),
-            Seen::Beyond => part.censored += 1,
-            Seen::FailedAfter(value) => part.failed.push(value),
-            Seen::Nothing => {}
+            LatencyValue::Value(value) => part.values.push(value),
+            LatencyValue::Beyond => part.censored += 1,
+            LatencyValue::FailedAfter(value) => part.failed.push(value),
+            LatencyValue::Nothing => {}
         }
     }
 
@@ -170,7 +173,7 @@ impl Sample {
         self.parts.iter().map(SlicePart::len).sum()
     }
 
-    /// Whether there is no value at all.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -236,7 +239,7 @@ impl Sample {
         let sizes = self.parts.iter().map(|part| part.reached() as f64);
         let deviations: Vec<f64> =
             sums.iter().zip(sizes).map(|(sum, size)| sum - mean * size).collect();
-        Inflation::of(&deviations, n * variance)
+        Inflation::from_deviations(&deviations, n * variance)
     }
 
     /// How much its requests remember of each other, and the variance of its values; of sorted ones.
@@ -292,8 +295,8 @@ impl Sample {
         some
     }
 
-    /// The nearest-rank percentile of sorted values; `None` when there are no values, or when it
-    /// falls among the censored ones.
+    /// The nearest-rank percentile of sorted values; `None` without values, or when it falls among
+    /// the censored ones.
     pub(crate) fn percentile(&self, percent: f64) -> Option<f64> {
         self.at_rank(self.rank(percent))
     }
@@ -346,7 +349,7 @@ impl Sample {
         let add = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
         let batches = self.batches(counts, add);
         let n: u64 = batches.iter().map(|batch| batch.0).sum();
-        let effective = Effective::of(batches.into_iter())?;
+        let effective = Effective::from_batches(batches.into_iter())?;
         let beyond = batches.iter().map(|batch| batch.1).sum::<u64>() as f64 / n as f64;
         let own = if self.is_sliced {
             let deviations: Vec<f64> = self
@@ -355,7 +358,7 @@ impl Sample {
                 .map(counts)
                 .map(|(size, larger)| larger as f64 - beyond * size as f64)
                 .collect();
-            let found = Inflation::of(&deviations, n as f64 * beyond * (1.0 - beyond));
+            let found = Inflation::from_deviations(&deviations, n as f64 * beyond * (1.0 - beyond));
             // It need not be as sure as what stands for all of a tail.
             if found.exceeds(1.0, 2.0) { found.factor } else { 1.0 }
         } else {
@@ -447,7 +450,7 @@ impl Sample {
         if self.is_batched {
             let add = |one: (u64, f64), other: (u64, f64)| (one.0 + other.0, one.1 + other.1);
             let sums = self.batches(|part| (part.reached(), part.sum()), add);
-            let found = Ratio::of(sums.into_iter())?;
+            let found = Ratio::from_batches(sums.into_iter())?;
             let independent = self.standard_deviation()?.powi(2) / self.reached() as f64;
             let variance = found.variance.max(independent * self.memory().of_mean());
             return Some(Ratio { variance, ..found });

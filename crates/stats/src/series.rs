@@ -44,7 +44,7 @@ fn times(length: Nanos, count: u64) -> Nanos {
 }
 
 /// A series of medians. A bin without a request has the value of the bin before it, the first ones
-/// that of the first bin with a request. Empty when there was no value at all.
+/// that of the first bin with a request. Empty without any value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Medians {
     /// In milliseconds, one for each bin.
@@ -59,7 +59,7 @@ impl Medians {
         self.counts.iter().filter(|count| **count > 0).count()
     }
 
-    fn of(bins: Vec<Vec<f32>>) -> Self {
+    fn from_bins(bins: Vec<Vec<f32>>) -> Self {
         let counts = bins.iter().map(|bin| u32::try_from(bin.len()).unwrap_or(u32::MAX)).collect();
         Self::held(bins.into_iter().map(median).collect(), counts)
     }
@@ -116,7 +116,7 @@ pub struct Series {
     pub tpot: Medians,
     /// Requests that were due.
     pub arrivals: Vec<u32>,
-    /// Requests that were over, well or not.
+    /// Requests that were over, completed or not.
     pub completions: Vec<u32>,
     /// Requests that the server turned away (429, 503), by the instant they were due.
     pub refused: Vec<u32>,
@@ -288,8 +288,8 @@ impl SeriesTally {
                 paces[at].push(passage.tpot);
             }
         }
-        series.ttft = Medians::of(at_least(waits));
-        series.tpot = Medians::of(paces);
+        series.ttft = Medians::from_bins(at_least(waits));
+        series.tpot = Medians::from_bins(paces);
         series
     }
 
@@ -383,7 +383,7 @@ fn pace_ms(record: &RequestRecord) -> Option<f64> {
         let is_censored = failure.class.is_censored();
         return is_censored.then(|| (record.end() - first).as_ms() / after_first as f64);
     }
-    Pace::of(record)?.tpot_ms
+    Pace::from_record(record)?.tpot_ms
 }
 
 #[cfg(test)]

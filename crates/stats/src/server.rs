@@ -62,25 +62,25 @@ impl ServerTally {
                 Mode::Closed { concurrency, .. } => Some(concurrency),
                 Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. } => None,
             },
-            client: ClientSide::new(&ServerLooks::of(samples), window),
+            client: ClientSide::new(&ServerLooks::from_samples(samples), window),
             arrivals: Arrivals::default(),
         }
     }
 
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         self.arrivals.add(record, latencies.get(MetricName::Ttft));
         self.client.add(record, cuts);
     }
 
-    /// None where no page was read, and requests never queued as far as can be seen.
+    /// None if no page was read, and requests never queued as far as can be seen.
     pub(crate) fn finish(
         self,
         samples: &[HealthSample],
         facts: &SystemFacts,
     ) -> Option<ServerSummary> {
         let Self { window, interval, users, client, arrivals, .. } = self;
-        let looks = ServerLooks::of(samples);
+        let looks = ServerLooks::from_samples(samples);
         let endpoints = endpoints(&looks, facts, window, interval);
         let points = points(&looks, interval);
         let ttft_by_queue = arrivals.by_queue(&points, interval);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_all_say_nothing_beside_a_part() {
+    fn totals_of_all_do_not_apply_to_a_shard() {
         let facts = |index, of| {
             let shard = Shard::new(index, of).unwrap();
             let shard = Some(ShardFacts { shard, fleet: None, clock: None });

@@ -1,8 +1,8 @@
 //! What users were promised, and what they got: attainment, goodput, and each term of the SLO.
 //!
 //! A request is good when it completed, came whole, and met every per-request term. All
-//! other requests that were due are misses, however they went wrong (METHOD 3.3); only those that a
-//! stall of the client spoilt count neither way.
+//! other requests that were due are misses, however they went wrong; only those that a stall of the
+//! client spoilt count neither way.
 
 mod fit;
 mod fluidity;
@@ -18,7 +18,7 @@ use goodput_model::{MetricName, Plan, RequestRecord, Slo, SloLimit, SloMetric, S
 
 use crate::cuts::Cuts;
 use crate::estimate::Memory;
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::summary::{
     Metric, RunFacts, SloMisses, SloState, SloSummary, SloTermSummary, Throughput,
 };
@@ -62,13 +62,13 @@ pub(crate) struct RunFigures<'a> {
     pub(crate) throughput_ends: [Option<(f64, f64)>; 2],
     /// How much requests remember of each other, by metric.
     pub(crate) memories: &'a BTreeMap<&'static str, Memory>,
-    /// Rate of the due instants; none where all are due at once.
+    /// Rate of the scheduled instants; none if all are due at once.
     pub(crate) scheduled_rps: Option<f64>,
     pub(crate) max_gap_p99_ms: Option<f64>,
 }
 
 impl SloTally {
-    /// None where nothing was promised.
+    /// None if nothing was promised.
     pub(crate) fn new(plan: &Plan, window: Window, run: &RunFacts) -> Option<Self> {
         let slo = plan.measure.slo.clone()?;
         let judge = Judge::new(plan)?.after_giving_up(run.gave_up());
@@ -95,7 +95,7 @@ impl SloTally {
         let slice = self.window.slice(record.scheduled);
         let judged = self.judge.look(record, cuts);
         let ttft = judged.latencies.get(MetricName::Ttft);
-        if let (RequestEnding::Whole, Seen::Value(ttft)) = (judged.ending, ttft) {
+        if let (RequestEnding::Whole, LatencyValue::Value(ttft)) = (judged.ending, ttft) {
             self.fit.add(judged.prompt_tokens, ttft);
         }
         self.terms.iter_mut().for_each(|term| term.add(&judged, slice));

@@ -29,14 +29,14 @@ const COLD: f64 = 0.10;
 /// Chance at which a test for a trend or shift fires. Several series are tested twice each, so it
 /// is well below the one in a hundred that a steady run may be accused.
 const ALPHA: f64 = 0.002;
-/// Points of those tests: averages of neighboors depend less on each other.
+/// Points of those tests: averages of neighbors depend less on each other.
 const BLOCKS: usize = 60;
 /// Standard deviations by which something must exceed what chance makes of a steady queue.
 const BEYOND: f64 = 4.0;
 /// The same for TPOT relative to its own noise: it does not queue.
 const BEYOND_NOISE: f64 = 2.0;
-/// A window must be this many times as long as a request takes (METHOD 3.7): in less, a server fills up
-/// and empties, and nothing else is seen.
+/// A window must be this many times as long as a request takes: in less, a server fills up and
+/// empties, and nothing else is seen.
 pub(crate) const LEAST_ANSWERS: f64 = 5.0;
 /// What a run must be able to show, as a share, before nothing seen means steady.
 const VISIBLE: f64 = 1.0;
@@ -102,7 +102,7 @@ pub fn cut(series: &Series) -> Cut {
 fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
-    let chance = Chance::of(series);
+    let chance = Chance::from_series(series);
     for (name, values) in named(series, judged) {
         let Some(found) = mser5(values) else { continue };
         let (before, after) = values.split_at(found.cut.min(values.len()));
@@ -137,7 +137,7 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     let floor = chance.map_or(0.0, |chance| {
         level * level * (chance.variance(before.len()) + chance.variance(after.len()))
     });
-    // For a mean, times its length; long series by means of neighboors.
+    // For a mean, times its length; long series by means of neighbors.
     let (blocks, step) = thin(after, MOST_POINTS);
     let spread = dependence(&blocks) * variance(&blocks) * step as f64;
     let error = spread / before.len() as f64 + spread / after.len() as f64;
@@ -199,7 +199,7 @@ struct Chance {
 }
 
 impl Chance {
-    fn of(series: &Series) -> Self {
+    fn from_series(series: &Series) -> Self {
         let ends: f64 = series.completions.iter().map(|count| f64::from(*count)).sum();
         let in_flight = mean(&series.in_flight);
         // Little's law.
@@ -264,7 +264,7 @@ fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
     if named.is_empty() {
         return Steadiness { state: SteadyAnswer::TooShort, cut, ..Steadiness::default() };
     }
-    let chance = Chance::of(series);
+    let chance = Chance::from_series(series);
     let never = cut.series.iter().find(|(_, one)| one.is_stuck()).map(|(name, _)| name.clone());
     // Where no cut helps, the whole is looked at.
     let from_s = if never.is_some() { 0.0 } else { cut.cut_s };
@@ -276,7 +276,7 @@ fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
         let beyond = if *name == "tpot" { BEYOND_NOISE } else { BEYOND };
         let place =
             SeriesStart { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
-        found.extend(SeriesCourse::of(rest, place, chance.floor(name)));
+        found.extend(SeriesCourse::from_values(rest, place, chance.floor(name)));
     }
     // Every series could double and still pass for chance.
     let is_blind = !found.iter().any(SeriesCourse::can_see);
@@ -327,7 +327,7 @@ struct SeriesStart<'a> {
 /// How a column of numbers goes, of which nothing is known but their order. Places are counted in
 /// values.
 pub(crate) fn column(values: &[f64]) -> Option<SeriesCourse> {
-    SeriesCourse::of(
+    SeriesCourse::from_values(
         values,
         SeriesStart { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None },
         None,
@@ -353,14 +353,14 @@ impl SeriesCourse {
         self.least <= VISIBLE
     }
 
-    fn of(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
+    fn from_values(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
         let (blocks, step) = thin(values, BLOCKS);
         let level = median(&blocks)?;
         let test = mann_kendall(&blocks)?;
         let slope = theil_sen(&blocks)?;
         let drift = slope * (blocks.len() - 1) as f64;
         let line = |i: usize| slope * (i as f64 - (blocks.len() - 1) as f64 / 2.0);
-        let beside_line: Vec<f64> =
+        let around_line: Vec<f64> =
             blocks.iter().enumerate().map(|(i, value)| value - level - line(i)).collect();
         let least = PRACTICAL.max(chance.map_or(0.0, |chance| BEYOND * chance.drift(values.len())));
         let drift_share = ratio(drift, level);
@@ -370,7 +370,7 @@ impl SeriesCourse {
             let factor = factor.max(dependence(around)).max(1.0);
             place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
         };
-        let noise = beyond(test.factor, &beside_line) * variance(&beside_line).sqrt();
+        let noise = beyond(test.factor, &around_line) * variance(&around_line).sqrt();
         let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
         let least = least.max(ratio(noise, level));
 
@@ -382,10 +382,10 @@ impl SeriesCourse {
                 Self { trend, test, shift: None, pettitt: None, drifts, shifts: false, least };
             return Some(none);
         };
-        let beside_step: Vec<f64> =
+        let around_step: Vec<f64> =
             before.iter().map(|value| value - low).chain(after.iter().map(|v| v - high)).collect();
-        let is_plain = (high - low).abs() >= PLAIN_STEP * variance(&beside_step).sqrt();
-        let factor = if is_plain { 1.0 } else { trend::hamed_rao(&beside_step).max(1.0) };
+        let is_plain = (high - low).abs() >= PLAIN_STEP * variance(&around_step).sqrt();
+        let factor = if is_plain { 1.0 } else { trend::hamed_rao(&around_step).max(1.0) };
         let p = trend::pettitt_p(place_of.k / factor.sqrt(), blocks.len() as f64);
         let share = ratio(high - low, low);
         let at_s = place.start_s + (place_of.at * step) as f64 * place.bin_s;
@@ -397,8 +397,8 @@ impl SeriesCourse {
         });
         let is_step = p < ALPHA
             && share.abs() >= PRACTICAL.max(half)
-            && (high - low).abs() >= beyond(factor, &beside_step) * variance(&beside_step).sqrt();
-        let shifts = is_step && variance(&beside_step) < variance(&beside_line);
+            && (high - low).abs() >= beyond(factor, &around_step) * variance(&around_step).sqrt();
+        let shifts = is_step && variance(&around_step) < variance(&around_line);
         let pettitt = Some(Pettitt { p, ..place_of });
         let drifts = drifts && !shifts;
         Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts, least })

@@ -48,36 +48,37 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// Everything that is known about a run, in numbers.
+/// Everything known about a run, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// `goodput.summary/1`
     pub schema: String,
     /// Whether to believe it.
     pub verdict: Verdict,
-    /// Why not, and what to know.
+    /// Reasons to doubt it, and what to know.
     pub caveats: Vec<Caveat>,
     /// What was run.
     pub run: RunFacts,
-    /// The load, as asked and as delivered.
+    /// The load, as planned and as delivered.
     pub load: LoadSummary,
-    /// What became of the measured requests.
+    /// Outcomes of the measured requests.
     pub requests: Requests,
     /// Tokens of the measured requests.
     pub tokens: Tokens,
     /// Rates inside the window.
     pub throughput: Throughput,
-    /// Rates from the first request to the last answer, for comparison with tools that do so.
+    /// Rates from the first request to the last answer, for comparison with tools that compute them
+    /// that way.
     pub whole_run: Throughput,
     /// TTFT, TPOT and E2E of all requests, those of warm-up and cooldown included.
     #[serde(default)]
     pub whole_run_latency_ms: BTreeMap<String, Spread>,
     /// The measured part, in seconds since the first instant.
     pub window: WindowSummary,
-    /// Whether the window was one state; none where the load was not meant to be steady.
+    /// Whether the window was one state; none if the load was not meant to be steady.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
-    /// Whether the server kept up; none where arrivals depend on answers, and below 30 s.
+    /// Whether the server kept up; none if arrivals depend on answers, and below 30 s.
     #[serde(default)]
     pub saturation: Option<Saturation>,
     /// The distributions.
@@ -85,40 +86,40 @@ pub struct Summary {
     /// Where the time to the first token went; none without streams.
     #[serde(default)]
     pub waterfall: Option<Waterfall>,
-    /// How the client fared.
+    /// The health of the client.
     #[serde(default)]
     pub client: ClientSummary,
     /// Lengths as planned and as counted.
     #[serde(default)]
     pub lengths: Lengths,
-    /// The main figures by what requests have in common; empty where they do not differ.
+    /// The main figures by a shared property of requests; empty if requests do not differ.
     #[serde(default)]
     pub breakdown: Breakdown,
-    /// The prefix cache, asked for and seen; none where neither was.
+    /// The prefix cache, planned and observed; none without either.
     #[serde(default)]
     pub cache: Option<CacheSummary>,
-    /// How close a replay kept to its trace.
+    /// How closely a replay followed its trace.
     #[serde(default)]
     pub replay: Option<ReplaySummary>,
     /// Answers under constraints, by kind.
     #[serde(default)]
     pub structured: BTreeMap<String, StructuredSummary>,
-    /// Answers counted by a tokenizer of ours.
+    /// Answers counted by a tokenizer of goodput.
     #[serde(default)]
     pub recount: Option<RecountSummary>,
     /// Sessions of several requests.
     #[serde(default)]
     pub sessions: Option<SessionsSummary>,
-    /// How it did against its SLO; none without one.
+    /// The result against the SLO; none without one.
     #[serde(default)]
     pub slo: Option<SloSummary>,
-    /// What `--until` asked for, and what is known; none where it did not.
+    /// What `--until` asked for, and what is known; none without it.
     #[serde(default)]
     pub until: Option<UntilSummary>,
-    /// The server's own account; none where it gives none.
+    /// The server's own figures; none if it reports none.
     #[serde(default)]
     pub server: Option<ServerSummary>,
-    /// What GPUs did; none where no source reported it.
+    /// What the GPUs did; none if no source reported it.
     #[serde(default)]
     pub gpu: Option<GpuSummary>,
 }
@@ -135,9 +136,9 @@ pub struct WindowSummary {
     pub start_s: f64,
     /// Where it ends.
     pub end_s: f64,
-    /// `steady`, or `makespan` where there was no steady part: a burst, or very few requests.
+    /// `steady`, or `makespan` without a steady part: a burst, or very few requests.
     pub kind: String,
-    /// What an automatic warm-up cut; none where none was asked for.
+    /// What an automatic warm-up cut; none without one.
     #[serde(default)]
     pub cut: Option<Cut>,
 }

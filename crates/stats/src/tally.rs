@@ -1,4 +1,4 @@
-//! [`RequestTally`]: what the requests of a run say, added up one by one while it goes on.
+//! [`RequestTally`]: what the requests of a run say, added up one by one while it runs.
 
 use std::collections::BTreeMap;
 

@@ -211,7 +211,7 @@ fn chunks_of_several_tokens_are_told_apart() {
 }
 
 #[test]
-fn answers_that_nobody_counted_are_named() {
+fn answers_without_a_count_are_named() {
     let mut silent = record(1, 5.0, &[]);
     silent.exchange.output_tokens = None;
     let s = summary(&plan(Some(2), None, NO_WARMUP), &[record(0, 0.0, &[10.0]), silent]);

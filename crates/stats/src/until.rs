@@ -3,7 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, EndedBy, Goal, Nanos, Plan, RequestRecord, Severity};
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::summary::{GoalSummary, RunFacts, RunState, UntilSummary};
 use crate::watch::{LiveFigure, estimate, live};
 
@@ -24,17 +24,17 @@ impl UntilTally {
 
     /// Takes a measured request.
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         for (goal, values) in self.goals.iter().zip(&mut self.values) {
             match latencies.get(goal.metric) {
-                Seen::Value(value) => values.push((record.scheduled, value)),
-                Seen::Beyond => values.push((record.scheduled, f64::INFINITY)),
-                Seen::FailedAfter(_) | Seen::Nothing => {}
+                LatencyValue::Value(value) => values.push((record.scheduled, value)),
+                LatencyValue::Beyond => values.push((record.scheduled, f64::INFINITY)),
+                LatencyValue::FailedAfter(_) | LatencyValue::Nothing => {}
             }
         }
     }
 
-    /// None where nothing was asked.
+    /// None if nothing was asked.
     pub(crate) fn finish(self, window_s: f64) -> Option<(UntilSummary, Vec<LiveFigure>)> {
         let figures = self.goals.iter().zip(self.values).map(|(goal, mut values)| {
             values.sort_by_key(|value| value.0);
@@ -101,7 +101,7 @@ fn shortfall(figure: &LiveFigure) -> String {
         _ if figure.n == 0 => format!("{title} has no value"),
         _ if figure.value.is_none() => format!("{title} lies beyond the time limit"),
         _ => format!(
-            "{title} has no interval: {} requests say as much as {:.0} independent ones",
+            "{title} has no interval: {} requests are worth {:.0} independent ones",
             figure.n,
             figure.n_eff.floor()
         ),

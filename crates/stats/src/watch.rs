@@ -1,4 +1,4 @@
-//! [`Watch`]: what is known of a run while it goes on, and whether it is enough.
+//! [`Watch`]: what is known of a run while it runs, and whether it is enough.
 //!
 //! Fed with requests as they end and asked about once a second. Looks are rare and cheap: a full one
 //! at most once a second and once every two percent more values, with eight bytes kept for each
@@ -18,7 +18,7 @@ use growth::{Tick, Ticks};
 use probe::Probe;
 
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 
 /// A full look waits for this many more values than the last one had, in proportion.
 const MORE: f64 = 1.02;
@@ -32,7 +32,7 @@ const IN_A_ROW: u32 = 3;
 /// What is asked of a run that was not asked anything: ±10 %.
 const USUAL: f64 = 0.1;
 
-/// What a run shall know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
+/// What a run should know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
 /// one piece).
 pub fn goals(plan: &Plan) -> Vec<Goal> {
     let metric = if plan.target.stream { MetricName::Ttft } else { MetricName::E2e };
@@ -40,7 +40,7 @@ pub fn goals(plan: &Plan) -> Vec<Goal> {
     plan.measure.until.as_ref().map_or_else(|| vec![usual], |until| until.0.clone())
 }
 
-/// What is known of a run while it goes on.
+/// What is known of a run while it runs.
 #[derive(Debug)]
 pub struct Watch {
     series: Vec<RuleSeries>,
@@ -81,21 +81,21 @@ pub struct Look {
 pub struct LiveFigure {
     /// What is asked for.
     pub goal: Goal,
-    /// Its value so far; none where there is none, or where it lies beyond the time limit.
+    /// Its value so far; none if there is none, or where it lies beyond the time limit.
     pub value: Option<f64>,
-    /// The farther end of its interval in proportion to it; none where it cannot be told.
+    /// The farther end of its interval in proportion to it; none if it cannot be told.
     pub within: Option<f64>,
     /// Values that it rests on.
     pub n: u64,
-    /// As many independent values would say as much.
+    /// The number of independent values that would be worth as much.
     pub n_eff: f64,
     /// Whether requests wait for one another: a tail is then less sure than its interval says.
     pub is_queueing: bool,
-    /// About how much longer it takes to be known as well as asked; none where it cannot be known.
+    /// About how much longer it takes to be known as well as asked; none if it cannot be known.
     pub left_s: Option<f64>,
 }
 
-/// The values of one rule, each with its due instant.
+/// The values of one rule, each with its scheduled instant.
 #[derive(Debug)]
 struct RuleSeries {
     goal: Goal,
@@ -129,9 +129,9 @@ impl Watch {
     /// A request has ended.
     pub fn add(&mut self, record: &RequestRecord) {
         let cuts = Cuts::default();
-        let latencies = Latencies::of(record, self.stream, &cuts);
+        let latencies = Latencies::new(record, self.stream, &cuts);
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
-        if let Seen::Value(wait) = latencies.get(first) {
+        if let LatencyValue::Value(wait) = latencies.get(first) {
             self.waits = (self.waits.0 + wait, self.waits.1 + 1);
         }
         if let Some(probe) = &mut self.probe {
@@ -149,9 +149,9 @@ impl Watch {
         let due_ms = u32::try_from(due.0 / 1_000_000).unwrap_or(u32::MAX);
         for series in &mut self.series {
             match latencies.get(series.goal.metric) {
-                Seen::Value(value) => series.points.push((due_ms, value as f32)),
-                Seen::Beyond => series.points.push((due_ms, f32::INFINITY)),
-                Seen::FailedAfter(_) | Seen::Nothing => {}
+                LatencyValue::Value(value) => series.points.push((due_ms, value as f32)),
+                LatencyValue::Beyond => series.points.push((due_ms, f32::INFINITY)),
+                LatencyValue::FailedAfter(_) | LatencyValue::Nothing => {}
             }
         }
     }
@@ -195,8 +195,7 @@ impl Watch {
         self.look.is_enough = self.may_stop && is_time && is_calm && self.in_a_row >= IN_A_ROW;
     }
 
-    /// Five times p99 of what an answer takes: before that a queue has not shown what it can do
-    /// (METHOD 3.7).
+    /// Five times p99 of what an answer takes: before that a queue has not shown what it can do.
     fn five_answers(&mut self) -> Nanos {
         let rank = (self.took.len() as f64 * 0.99).ceil() as usize;
         let Some(place) = rank.checked_sub(1) else { return Nanos::ZERO };

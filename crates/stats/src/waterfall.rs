@@ -1,5 +1,5 @@
-//! Where the time to the first token went: METHOD 3.11. The parts of a request add up to its TTFT
-//! from schedule to the nanosecond, and means over the same requests keep that sum.
+//! Where the time to the first token went. The parts of a request add up to its TTFT from schedule
+//! to the nanosecond, and means over the same requests keep that sum.
 
 use goodput_model::{Connect, Nanos, RequestRecord, TimeSpan};
 

@@ -80,7 +80,7 @@ pub(crate) struct Extremes {
     first_measured: Option<Nanos>,
     last_measured: Option<Nanos>,
     measured: u64,
-    /// First due instant and last sign of life, over all phases.
+    /// First scheduled instant and last sign of life, over all phases.
     pub(crate) first: Option<Nanos>,
     pub(crate) last: Option<Nanos>,
     /// When each measured request was over.

@@ -1,4 +1,4 @@
-//! An estimate for when there is no vocabulary: what usual splits make of classes of characters.
+//! An estimate without a vocabulary: what usual splits make of classes of characters.
 //!
 //! Text is read as runs of one class, as the vocabularies of today split it. What a run costs was
 //! fitted by hand to `cl100k_base` and `o200k_base` on samples of this crate.

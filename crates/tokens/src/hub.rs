@@ -17,7 +17,7 @@ pub use listing::{Listing, ListingError};
 pub enum RepoKind {
     /// A model, with its tokenizer.
     Model,
-    /// A data set.
+    /// A dataset.
     Dataset,
 }
 

@@ -60,7 +60,7 @@ enum TokenRules {
     Approximate,
 }
 
-/// Why there is no tokenizer, or no count.
+/// Why a tokenizer or a count is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenizerError {
     /// The file cannot be read.

@@ -26,6 +26,6 @@ use goodput_model::Nanos;
 pub struct Timing {
     /// From the whole request having been read to the write of the first token.
     pub ttft: Nanos,
-    /// From the due instant of one token to that of the next.
+    /// From the scheduled instant of one token to that of the next.
     pub itl: Nanos,
 }

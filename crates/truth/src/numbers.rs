@@ -68,7 +68,7 @@ pub struct Report {
     pub ttft_ms: Quantiles,
     /// Between the writes of tokens of one answer.
     pub itl_ms: Quantiles,
-    /// From a token's due instant to its write.
+    /// From a token's scheduled instant to its write.
     pub write_lateness_ms: Quantiles,
     /// The first arrival on the monotonic clock, in nanoseconds.
     pub first_arrival: Option<Nanos>,

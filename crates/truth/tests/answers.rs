@@ -79,7 +79,8 @@ fn an_answer_has_the_tokens_asked_for_at_their_instants() {
     assert_eq!(written.len(), 20);
     assert!(written.is_sorted());
     assert!(written[0] >= asked + TIMING.ttft && *written.last().unwrap() <= done);
-    // Each token is due at a fixed distance from the first one's due instant, and none is early.
+    // Each token is due at a fixed distance from the first one's scheduled instant, and none is
+    // early.
     for (i, instant) in written.iter().enumerate() {
         assert!(*instant >= asked + TIMING.ttft + Nanos::from_millis(2 * i as u64));
     }
@@ -115,7 +116,7 @@ fn a_request_may_come_in_pieces_and_a_connection_carry_two() {
 }
 
 #[test]
-fn garbage_harms_nobody_else() {
+fn garbage_harms_no_client_else() {
     let server = start();
     let mut good = connect(&server);
     good.write_all(request(r#"{"max_tokens":30}"#).as_bytes()).unwrap();

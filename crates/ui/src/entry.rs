@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// What it holds.
     pub(crate) kind: ArtifactKind,
-    /// When it began (RFC 3339); empty where unknown.
+    /// When it began (RFC 3339); empty if unknown.
     pub(crate) started: String,
     /// `running` (or killed), `complete`, `interrupted`, `target_lost`; empty where unknown.
     pub(crate) state: String,
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) workload: String,
     /// How much of it, in a few words.
     pub(crate) load: String,
-    /// `valid`, `suspect`, `void`; empty where there is no result yet.
+    /// `valid`, `suspect`, `void`; empty without a result yet.
     pub(crate) verdict: String,
     /// What came of it, in a few words, where figures do not say it.
     pub(crate) says: String,
@@ -93,7 +93,7 @@ pub(crate) struct Shown {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ResultCurve {
-    /// What tells it from others of the same folder; empty where there is one only.
+    /// What tells it from others of the same folder; empty if there is one only.
     pub(crate) name: String,
     /// Its points, by rising load.
     pub(crate) points: Vec<CurvePoint>,

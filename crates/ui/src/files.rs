@@ -11,9 +11,9 @@ const MOST_NAMES: usize = 20_000;
 /// Folders within folders, at most.
 const MOST_DEPTH: usize = 6;
 
-/// The state of a folder and everything in it, as a number that differs once a file has changed; none
-/// where it is not made of plain files and folders alone. Nothing that reads a folder that has one can
-/// be led out of it, or wait for ever.
+/// The state of a folder and everything in it, as a number that differs once a file has changed;
+/// none if it is not made of plain files and folders alone. Nothing that reads a folder that has
+/// one can be led out of it, or wait forever.
 pub(crate) fn fingerprint(folder: &Path) -> Option<u64> {
     let mut names = 0;
     below(folder, MOST_DEPTH, &mut names)

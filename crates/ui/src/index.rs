@@ -178,7 +178,7 @@ impl Index {
         self.indexed.iter().find(|one| one.entry.id == id).map(|one| one.entry.clone())
     }
 
-    /// Where an entry's folder is. None where something else than a folder is there now, or a link
+    /// Where an entry's folder is. None if something else than a folder is there now, or a link
     /// leads elsewhere.
     pub(crate) fn folder(&self, entry: &Entry) -> Option<PathBuf> {
         let path = if entry.path.as_os_str().is_empty() {

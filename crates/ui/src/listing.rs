@@ -1,4 +1,5 @@
-//! What lies in a folder of results, for a terminal: the same entries as the pages show, read anew.
+//! What lies in a folder of results, for a terminal: the same entries as the pages show, read
+//! again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,11 +19,11 @@ pub struct Listed {
     pub path: PathBuf,
     /// `run`, `sweep`, …
     pub kind: &'static str,
-    /// When it began (RFC 3339); empty where unknown.
+    /// When it began (RFC 3339); empty if unknown.
     pub started: String,
     /// `running`, `complete`, `interrupted`, …; empty where unknown.
     pub state: String,
-    /// `valid`, `suspect`, `void`; empty where there is no result yet.
+    /// `valid`, `suspect`, `void`; empty without a result yet.
     pub verdict: String,
     /// Who was asked, without secrets.
     pub target: String,
@@ -49,7 +50,7 @@ pub fn list(folder: &Path) -> Vec<Listed> {
 
 /// The list as a terminal shows it.
 pub fn list_text(folder: &Path, all: &[Listed]) -> String {
-    let title = format!("{} results in {}, the newest first", all.len(), folder.display());
+    let title = format!("{} results in {}, newest first", all.len(), folder.display());
     let table = Table::from_subjects(title.clone(), title, all)
         .left("load", 0, |one| one.load.as_str())
         .left("kind", 0, |one| one.kind)

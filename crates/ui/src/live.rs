@@ -11,8 +11,8 @@ use crate::walk::below;
 /// What was not written for so long is not going on.
 const QUIET_S: f64 = 20.0;
 
-/// The run that goes on in a folder: itself, or the newest of its runs. None where none does, or
-/// its process was killed and another began since.
+/// The run that goes on in a folder: itself, or the newest of its runs. None if none does, or its
+/// process was killed and another began since.
 pub(crate) fn live_folder(folder: &Path) -> Option<PathBuf> {
     if read::is_running(folder) {
         return Some(folder.to_owned());

@@ -79,12 +79,12 @@ impl Notes {
         Ok(Self { tags: own, text })
     }
 
-    /// Those of a folder; none where there are none, or they cannot be read.
+    /// Those of a folder; none if there are none, or they cannot be read.
     pub(crate) fn read(folder: &Path) -> Self {
         Self::kept(folder).unwrap_or_default()
     }
 
-    /// Those of a folder; none where there is no file, or an empty one.
+    /// Those of a folder; none without a file, or with an empty one.
     fn kept(folder: &Path) -> Result<Self, NotesError> {
         match read_inside(&folder.join(NOTES), MOST_FILE) {
             Ok(bytes) if bytes.is_empty() => Ok(Self::default()),

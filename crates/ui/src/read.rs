@@ -66,7 +66,7 @@ pub(crate) fn entry(root: &Path, place: &ResultsRoot) -> Entry {
         says: String::new(),
         figures: ResultFigures::default(),
         notes: Notes::read(&folder),
-        curves: curves::of(place.kind, &folder, &summary),
+        curves: curves::from_summary(place.kind, &folder, &summary),
     };
     match place.kind {
         ArtifactKind::Run => run(&mut entry, &folder, &summary),

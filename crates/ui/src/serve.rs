@@ -42,7 +42,7 @@ pub enum ServeEvent {
     },
 }
 
-/// Why there is no view.
+/// Why the view cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum UiError {
     /// The folder cannot be used.

@@ -166,7 +166,11 @@ impl ResultsSite {
     }
 
     /// What is asked of one result, which only the index can name.
-    fn of(&self, id: &str, make: impl FnOnce(Entry, Option<PathBuf>) -> HttpReply) -> HttpReply {
+    fn with_entry(
+        &self,
+        id: &str,
+        make: impl FnOnce(Entry, Option<PathBuf>) -> HttpReply,
+    ) -> HttpReply {
         let found = {
             let runs = self.fresh_index();
             runs.index.get(id).map(|entry| {
@@ -205,7 +209,7 @@ impl ResultsSite {
     fn report(&self, folder: Option<PathBuf>) -> Response {
         let sound = folder.and_then(|folder| fingerprint(&folder).map(|mark| (folder, mark)));
         let Some((folder, mark)) = sound else {
-            let words = "Its folder holds links, or something else than plain files.";
+            let words = "Its folder contains links or other files that are not plain files.";
             return Response::html("403 Forbidden", message_page("No report", words));
         };
         let page = match self.pages.get(&folder, mark) {
@@ -238,9 +242,9 @@ impl ResultsSite {
             found.map(|(_, value)| value.as_str()).unwrap_or_default()
         };
         if !is_same(typed("key").as_bytes(), self.key.as_bytes()) {
-            let words = "This form is of a view that has ended since. Go back, load the page again, \
-                         and keep what you wrote from there.";
-            return Response::html("403 Forbidden", message_page("Not kept", words));
+            let words = "This form belongs to a view that has ended. Go back, reload the page, and \
+                         save your text from there.";
+            return Response::html("403 Forbidden", message_page("Not saved", words));
         }
         let Some(folder) = folder else { return missing() };
         let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
@@ -301,12 +305,14 @@ impl Site for ResultsSite {
         match parts.as_slice() {
             [""] => self.list(request).into(),
             ["overlay"] => self.overlay(request).into(),
-            ["run", id] => self.of(id, |entry, folder| self.run(entry, folder.as_deref()).into()),
-            ["run", id, "report"] => self.of(id, |_, folder| self.report(folder).into()),
-            ["run", id, "notes"] => {
-                self.of(id, |entry, folder| self.note(request, entry, folder).into())
+            ["run", id] => {
+                self.with_entry(id, |entry, folder| self.run(entry, folder.as_deref()).into())
             }
-            ["run", id, "live"] => self.of(id, |entry, folder| self.live(entry, folder)),
+            ["run", id, "report"] => self.with_entry(id, |_, folder| self.report(folder).into()),
+            ["run", id, "notes"] => {
+                self.with_entry(id, |entry, folder| self.note(request, entry, folder).into())
+            }
+            ["run", id, "live"] => self.with_entry(id, |entry, folder| self.live(entry, folder)),
             ["page.css"] => style(STYLE),
             ["ui.css"] => style(VIEW_STYLE),
             ["page.js"] => script(SCRIPT),
@@ -347,11 +353,11 @@ fn is_known(path: &str) -> bool {
 }
 
 fn one_at_a_time() -> Response {
-    let words = "One is made at a time. Load this page again in a few seconds.";
+    let words = "Reports are made one at a time. Reload this page in a few seconds.";
     let page = message_page("Another report is being made", words);
     Response::html("503 Service Unavailable", page).with("Retry-After", "5")
 }
 
 fn missing() -> Response {
-    Response::html("404 Not Found", message_page("Not here", "There is no such page or result."))
+    Response::html("404 Not Found", message_page("Not found", "No such page or result."))
 }

@@ -42,7 +42,7 @@ pub(crate) struct ResultsRoot {
     /// From the folder of runs.
     pub(crate) path: PathBuf,
     pub(crate) kind: ArtifactKind,
-    /// Changes with the files; empty where they are too new to tell.
+    /// Changes with the files; empty if they are too new to tell.
     pub(crate) stamp: String,
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Following {
     /// The last of its clock that was seen.
     at: Nanos,
     recent: VecDeque<Ended>,
-    /// Running and waiting requests, as each page of metrics said last; none where it was silent.
+    /// Running and waiting requests, as each page of metrics said last; none if it was silent.
     pages: BTreeMap<u32, Option<[Option<f64>; 2]>>,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct SeenRequests {
     tpot_p99_ms: Option<f64>,
     pub(crate) server_running: Option<f64>,
     pub(crate) server_waiting: Option<f64>,
-    /// Seconds since something was written; none where nothing ever was.
+    /// Seconds since something was written; none if nothing ever was.
     quiet_s: Option<f64>,
 }
 
@@ -157,7 +157,7 @@ impl Following {
             self.known += 1;
             self.failed += u64::from(!record.is_ok());
             self.at = self.at.max(record.end());
-            self.recent.push_back(Ended::of(&record));
+            self.recent.push_back(Ended::from_record(&record));
         }
         if let Some(samples) = &mut self.samples {
             let _ = samples.skip(NEAR_END, MOST_SKIPPED);
@@ -207,7 +207,7 @@ impl Following {
 }
 
 impl Ended {
-    fn of(record: &RequestRecord) -> Self {
+    fn from_record(record: &RequestRecord) -> Self {
         let stamps = &record.exchange.stamps;
         let tokens = record.exchange.output_tokens.map_or(0, |count| count.n);
         let first = stamps.first_token.filter(|_| record.is_ok());
@@ -224,7 +224,7 @@ impl Ended {
     }
 }
 
-/// Running and waiting requests by one page of metrics; none where it did not answer.
+/// Running and waiting requests by one page of metrics; none if it did not answer.
 fn gauges(scrape: &Scrape) -> Option<[Option<f64>; 2]> {
     let reading = scrape.outcome.as_ref().ok()?;
     Some([Signal::Running, Signal::Waiting].map(|signal| match reading.values.get(&signal) {

@@ -11,7 +11,7 @@ use goodput_model::{Chunk, ErrorClass, Exchange};
 
 use crate::fault::AnswerError;
 
-/// Events for each token that was asked for, and for every answer besides.
+/// Events for each token that was requested, and for every answer besides.
 const EVENTS_PER_TOKEN: u64 = 16;
 const MORE_EVENTS: u64 = 4_096;
 
@@ -60,7 +60,7 @@ impl AnswerLimits {
         self.events().saturating_mul(TEXT_PER_EVENT)
     }
 
-    /// Whether so many events with so much text are still an answer.
+    /// Whether this many events with so much text are still an answer.
     pub(crate) fn check(self, events: u64, text: u64) -> Result<(), AnswerError> {
         if events > self.events() {
             return Err(self.exceeded(&format!("{} events", self.events())));
@@ -83,7 +83,7 @@ impl AnswerLimits {
             (Some(tokens), 1) => format!("{tokens} tokens were"),
             (Some(tokens), answers) => format!("{answers} answers of {tokens} tokens were"),
         };
-        let message = format!("the answer has more than {most}, and {asked} asked for");
+        let message = format!("the answer has more than {most}, and {asked} requested");
         AnswerError::new(ErrorClass::AnswerTooLarge, message)
     }
 }
@@ -160,17 +160,17 @@ mod tests {
         let message = |outcome: Result<(), AnswerError>| outcome.unwrap_err().message;
         assert_eq!(
             message(eight.check(4_225, 0)),
-            "the answer has more than 4224 events, and 8 tokens were asked for"
+            "the answer has more than 4224 events, and 8 tokens were requested"
         );
         assert!(message(eight.check(1, 270_337)).contains("270336 bytes of text"));
         assert_eq!(eight.check_bytes(4_224 << 12), Ok(()));
         assert!(message(eight.check_bytes((4_224 << 12) + 1)).contains("17301504 bytes"));
         let three = AnswerLimits::new(Some(8), 3);
         assert_eq!(three.check(3 * 4_224, 0), Ok(()));
-        assert!(message(three.check(12_673, 0)).ends_with("3 answers of 8 tokens were asked for"));
+        assert!(message(three.check(12_673, 0)).ends_with("3 answers of 8 tokens were requested"));
         assert_eq!(AnswerLimits::default().check(528_384, 0), Ok(()));
         assert!(
-            message(AnswerLimits::default().check(528_385, 0)).contains("no limit was asked for")
+            message(AnswerLimits::default().check(528_385, 0)).contains("no limit was requested")
         );
         assert_eq!(AnswerLimits::new(Some(u32::MAX), u32::MAX).check(1 << 40, 1 << 40), Ok(()));
     }

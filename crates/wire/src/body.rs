@@ -53,7 +53,7 @@ enum BodyField<'a> {
     Constraint,
 }
 
-/// The names of a limit to the answer's length. Where the user or a data set says one of them, ours
+/// The names of a limit to the answer's length. Where the user or a dataset says one of them, ours
 /// stays out: two limits contradict each other.
 const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 

@@ -1,4 +1,4 @@
-//! Fetching a file over HTTP: tokenizers and data sets, before a run.
+//! Fetching a file over HTTP: tokenizers and datasets, before a run.
 
 use std::io::Write;
 use std::time::Duration;

@@ -7,13 +7,13 @@ use std::ops::Range;
 pub enum BodyFraming {
     /// Nothing: the answer is complete.
     Done,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// Everything until the connection ends.
     ToEnd,
     /// Chunks, of which the next size line is due.
     ChunkSize,
-    /// So many bytes of a chunk, then its line end.
+    /// This many bytes of a chunk, then its line end.
     ChunkData(u64),
     /// The line end after a chunk's bytes.
     ChunkEnd,

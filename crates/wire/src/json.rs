@@ -169,7 +169,7 @@ pub(crate) struct Number(pub(crate) Option<u32>);
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Reason(pub(crate) Option<String>);
 
-/// An object, or nothing where something else stands.
+/// An object, or nothing if something else stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Maybe<T>(pub(crate) Option<T>);
 

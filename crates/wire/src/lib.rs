@@ -6,7 +6,7 @@
 //! A [`Client`] lives on one worker's current-thread runtime and owns its connections.
 //!
 //! Nothing here retries on its own, with one exception that is counted: a pooled connection that
-//! turns out to have been closed by the server before a byte of the answer is opened anew, once.
+//! turns out to have been closed by the server before a byte of the answer is opened again, once.
 
 mod allowance;
 mod answer;

@@ -38,7 +38,7 @@ pub struct FetchedPage {
     pub answered: Nanos,
 }
 
-/// Why there is no page. Nothing that the server says is in it.
+/// Why a page is missing. It quotes nothing that the server says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The connection failed.
@@ -62,7 +62,7 @@ pub enum PageError {
 }
 
 impl PageError {
-    /// Whether the server says that there is no such page, or none for us.
+    /// Whether the server says that the page does not exist, or not for us.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Status(401 | 403 | 404 | 405 | 410 | 501))
     }

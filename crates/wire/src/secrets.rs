@@ -111,7 +111,7 @@ struct Secrets {
 /// A secret in one form.
 struct Needle {
     bytes: Vec<u8>,
-    /// So many bytes in one piece are a quote.
+    /// This many bytes in one piece are a quote.
     least: usize,
 }
 
@@ -134,7 +134,7 @@ impl Secrets {
         let mut seeds: HashMap<_, Vec<_>> = HashMap::new();
         let mut filter = PrefixFilter::default();
         for (number, needle) in needles.iter().enumerate() {
-            // A piece of `least` bytes begins a seed at one of so many places.
+            // A piece of `least` bytes begins a seed at one of this many places.
             let step = needle.least - (SEED - 1);
             for place in (0..needle.bytes.len().saturating_sub(SEED - 1)).step_by(step) {
                 let Some(seed) = seed_at(&needle.bytes, place) else { continue };

@@ -58,7 +58,7 @@ impl SseParser {
         self.line.capacity() + self.data.capacity() + self.kind.capacity()
     }
 
-    /// Refuses events of more than so many bytes from here on.
+    /// Refuses events of more than this many bytes from here on.
     pub(crate) fn limit_to(&mut self, limit: usize) {
         self.limit = self.limit.min(limit);
     }

@@ -12,8 +12,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use crate::answer::{AnswerReader, Bounds, Read};
 use crate::fault::AnswerError;
 
-/// What is kept of an answer at most. So many chunks have the 4,096 gaps between them that a trace
-/// keeps.
+/// What is kept of an answer at most. This many chunks have the 4,096 gaps between them that a
+/// trace keeps.
 const BOUNDS: Bounds = Bounds { event: 4 << 20, chunks: 4097, text: 1 << 20 };
 
 /// Most bytes of an answer in one piece: a longer one is not judged, for it would be read at once while
@@ -43,7 +43,7 @@ pub struct AnswerTap {
 /// How the bytes of the body are looked at.
 #[derive(Debug)]
 enum BodyReading {
-    /// Not at all: there is no head yet, nothing to understand, or it is known how it ends.
+    /// Not at all: the head is missing, nothing can be understood, or it is known how it ends.
     Not,
     /// The first byte that is not blank tells whether it is a stream; the blanks before it are kept.
     Unsaid(Vec<u8>),
@@ -170,8 +170,8 @@ impl AnswerTap {
         look + text + self.exchange.chunks.capacity() * size_of::<Chunk>()
     }
 
-    /// There is no room for more: chunks are only counted from here on, and what would have to be held
-    /// to be read goes unjudged.
+    /// Nothing more fits: chunks are only counted from here on, and what would have to be held to
+    /// be read goes unjudged.
     pub fn hold_no_more(&mut self) {
         match &mut self.look {
             BodyReading::Not => {}

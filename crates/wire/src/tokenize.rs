@@ -42,7 +42,7 @@ pub struct Tokenizing {
 enum TokenizeSupport {
     Nothing,
     Way(Way),
-    /// There is no such endpoint.
+    /// The endpoint does not exist.
     None,
 }
 

@@ -48,7 +48,7 @@ impl Author {
         self.template.saturating_add(system).saturating_add(message)
     }
 
-    /// The tokens of whole cache blocks among so many.
+    /// The tokens of whole cache blocks among this many.
     pub(crate) fn blocks(&self, tokens: u32) -> u32 {
         tokens / self.block * self.block
     }

@@ -30,7 +30,7 @@ pub enum CalibrateError<E> {
     #[error("{0}")]
     Oracle(E),
     /// The tokens of a text are not the sum over its units.
-    #[error("a text of {expected} tokens by its words has {found}: words do not add up")]
+    #[error("a text of {expected} tokens by its words has {found}: the counts do not add up")]
     NotAdditive {
         /// By the costs.
         expected: u32,

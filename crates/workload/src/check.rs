@@ -21,7 +21,7 @@ pub(crate) fn check(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
                 "the workload has {} classes: expected 1 to {MOST_CLASSES}",
                 plan.classes.len()
             ),
-            "a plan has one [[workload.class]] table for each",
+            "a plan has one [[workload.class]] table for each class",
         ));
     }
     let mut names: Vec<&str> = plan.classes.iter().map(|class| class.name.as_str()).collect();
@@ -29,15 +29,15 @@ pub(crate) fn check(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(WorkloadError::new(
             format!("two classes are named `{twice}`"),
-            "results are told apart by the names of classes",
+            "classes need different names",
         ));
     }
     if let Some(found) = &plan.calibration
         && found.template_tokens.max(found.message_tokens) > MOST_TOKENS
     {
         return Err(WorkloadError::new(
-            format!("a template of {} tokens: no context holds so many", found.template_tokens),
-            "take `calibration` out of the plan",
+            format!("a template of {} tokens: no context holds that many", found.template_tokens),
+            "remove `calibration` from the plan",
         ));
     }
     let is_mix = plan.classes.len() > 1;
@@ -82,7 +82,7 @@ fn check_class(class: &ClassPlan, is_mix: bool) -> Result<(), Wrong> {
         if !is_generated {
             return Err((
                 "a session plan needs generated text".to_owned(),
-                "conversations of a file are played as the file has them: leave `session` out",
+                "conversations of a file are played as the file has them: remove `session`",
             ));
         }
         check_session(session)?;
@@ -91,8 +91,8 @@ fn check_class(class: &ClassPlan, is_mix: bool) -> Result<(), Wrong> {
         && !(0.0..=1.0).contains(&structured.share)
     {
         return Err((
-            format!("a constraint on a share of {} of requests", structured.share),
-            "the share is between 0 and 1",
+            format!("a constraint on a share of {} of the requests", structured.share),
+            "the share must be between 0 and 1",
         ));
     }
     Ok(())
@@ -102,14 +102,14 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
     if plan.system_tokens > 0 && !is_generated && !is_dataset {
         return Err((
             "a system prompt cannot be added to a trace or a frozen workload".to_owned(),
-            "its lengths are those of the file: leave `prefix` out",
+            "its lengths are those of the file: remove `prefix`",
         ));
     }
     tokens("system_tokens", plan.system_tokens)?;
     let Some(shared) = plan.shared else { return Ok(()) };
     if !is_generated {
         return Err((
-            "a shared beginning needs generated text".to_owned(),
+            "a shared prefix needs generated text".to_owned(),
             "prompts of a file are sent as they are; only `system_tokens` can be added",
         ));
     }
@@ -118,8 +118,8 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
             let is_power = (0.0..=10.0).contains(&zipf);
             if !is_power {
                 return Err((
-                    format!("a popularity of the power {zipf}"),
-                    "zipf is between 0 (even) and 10",
+                    format!("a popularity exponent of {zipf}"),
+                    "zipf must be between 0 (even) and 10",
                 ));
             }
             positive("groups", groups)?;
@@ -130,7 +130,7 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
             if !(0.0..=1.0).contains(&share) {
                 return Err((
                     format!("a hit rate of {share}"),
-                    "a hit rate is between 0 and 1 (0% and 100%)",
+                    "a hit rate must be between 0 and 1 (0% and 100%)",
                 ));
             }
             positive("groups", groups)
@@ -165,7 +165,7 @@ fn lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
     }
     Err((
         format!("{name}: `{lengths}` can be below one, or is not a distribution"),
-        "the least is 1, and not above the greatest",
+        "the minimum must be at least 1, and not above the maximum",
     ))
 }
 
@@ -181,7 +181,7 @@ fn tokens(name: &str, value: u32) -> Result<(), Wrong> {
 }
 
 fn zero(name: &str) -> Wrong {
-    (format!("{name} is 0: expected at least 1"), "leave the table out to do without it")
+    (format!("{name} is 0: expected at least 1"), "remove the table to do without it")
 }
 
 /// Whether lengths can be drawn from it.

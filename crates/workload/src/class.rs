@@ -52,7 +52,7 @@ impl RequestClass {
                             "class `{name}`: {file}: the pair {input},{output}: expected lengths \
                              of 1 to {MOST_TOKENS}"
                         ),
-                        "correct the row or leave it out",
+                        "correct the row or remove it",
                     ));
                 }
                 ClassSource::Generated(LengthSource::Pairs(pairs))
@@ -71,7 +71,7 @@ impl RequestClass {
             },
             _ => {
                 return Err(WorkloadError::new(
-                    format!("class `{name}`: what was loaded is not what its source needs"),
+                    format!("class `{name}`: the loaded material does not fit its source"),
                     "load each class by its own source",
                 ));
             }

@@ -54,7 +54,7 @@ pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadEr
     let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == plan.kind);
     let kind = kind.ok_or_else(|| {
         let message = format!("structured: `{}` is not a kind of constraint", shown(&plan.kind));
-        WorkloadError { message, hint: "use json, regex, choice or grammar".to_owned() }
+        WorkloadError { message, hint: "use json, regex, choice, or grammar".to_owned() }
     })?;
     if plan.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
         let message = format!("structured: the text of the {} constraint is empty", kind.name());
@@ -84,7 +84,7 @@ fn hint(kind: ConstraintKind) -> &'static str {
     match kind {
         ConstraintKind::Json => "give a JSON schema: {\"type\": \"object\", …}",
         ConstraintKind::Regex => "give a regular expression without look-around or back-references",
-        ConstraintKind::Choice => "give one choice in each line, and none twice",
+        ConstraintKind::Choice => "give one choice per line, without duplicates",
         ConstraintKind::Grammar => "give a grammar in the engine's notation",
     }
 }
@@ -133,7 +133,7 @@ impl Checker {
                 sorted.sort();
                 sorted.dedup();
                 if choices.is_empty() || sorted.len() < choices.len() {
-                    let what = if choices.is_empty() { "no choices" } else { "a choice twice" };
+                    let what = if choices.is_empty() { "no choices" } else { "a duplicate choice" };
                     return Err(wrong(what));
                 }
                 ConstraintRule::Choices(choices.clone())

@@ -68,7 +68,7 @@ fn session(plan: &SessionPlan) -> String {
             0 => String::new(),
             others => format!(" with {others} in parallel"),
         };
-        format!(", {} tool calls a turn{parallel}, each after {}", tools.calls, tools.delay)
+        format!(", {} tool calls per turn{parallel}, each after {}", tools.calls, tools.delay)
     });
     format!("{} turns, think time {}{tools}", plan.turns, plan.think)
 }
@@ -78,7 +78,8 @@ fn prefix(plan: &PrefixPlan) -> Option<String> {
         (plan.system_tokens > 0).then(|| format!("system prompt of {} tokens", plan.system_tokens));
     let shared = plan.shared.map(|shared| match shared {
         SharedPlan::Groups { groups, tokens, zipf } => {
-            let popularity = if zipf == 0.0 { String::new() } else { format!(" by Zipf {zipf}") };
+            let popularity =
+                if zipf == 0.0 { String::new() } else { format!(" with Zipf exponent {zipf}") };
             format!("{groups} groups{popularity} that share {tokens} tokens")
         }
         SharedPlan::HitRate { share, groups } => {

@@ -52,7 +52,7 @@ pub(crate) fn pool(
     skip_invalid: bool,
 ) -> Result<Images, WorkloadError> {
     if plan.pool == 0 {
-        return Err(wrong("images: `pool` is 0, and must be at least 1", "ask for 1 or more"));
+        return Err(wrong("images: `pool` is 0, and must be at least 1", "use 1 or more"));
     }
     if let Some(folder) = &plan.folder {
         return from_folder(Path::new(folder), plan.pool as usize, skip_invalid);
@@ -86,8 +86,8 @@ fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, Wo
         |&(width, height): &(u16, u16)| u64::from(width) * u64::from(height) * 3 <= MAX_BYTES;
     let (width, height) = sides.filter(fits).ok_or_else(|| {
         let asked = format!("images: {} x {} pixels", plan.width, plan.height);
-        let why = "a side must be 1 to 65535, and the whole at most 22 million pixels";
-        wrong(format!("{asked}: {why}"), "ask for a size such as 1024x1024")
+        let why = "a side must be 1 to 65535, and the total at most 22 million pixels";
+        wrong(format!("{asked}: {why}"), "use a size such as 1024x1024")
     })?;
     let pixels = pixels(width, height, stream);
     let mut bytes = Vec::new();

@@ -161,7 +161,7 @@ pub struct Lexicon {
     pub(crate) digits: Vec<WordUnit>,
 }
 
-/// A nonce's digit has at most so many values.
+/// A nonce's digit has at most this many values.
 const MOST_DIGITS: usize = 256;
 /// With fewer words than this, text would repeat itself and nonces would be long.
 const LEAST_WORDS: usize = 32;
@@ -191,7 +191,7 @@ impl Lexicon {
     pub fn from_costs(costs: &str) -> Result<Self, WorkloadError> {
         let units = Self::units().len();
         let wrong = |message: String| {
-            WorkloadError::new(message, "remove `calibration` from the plan to count anew")
+            WorkloadError::new(message, "remove `calibration` from the plan to count again")
         };
         let digits: Option<Vec<u32>> = costs.chars().map(|digit| digit.to_digit(10)).collect();
         let Some(digits) = digits.filter(|digits| digits.len() == units) else {

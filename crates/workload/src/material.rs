@@ -14,7 +14,7 @@ pub struct Setting {
     pub keep: Keep,
     /// Trace time is multiplied by this.
     pub time_scale: f64,
-    /// Requests that the run will need, about: so many entries of a file are kept.
+    /// Requests that the run will need, about: this many entries of a file are kept.
     pub requests: u64,
 }
 
@@ -25,7 +25,7 @@ impl Setting {
     }
 }
 
-/// What a class needs beside its plan.
+/// What a class needs in addition to its plan.
 #[derive(Debug, Clone, Default)]
 pub enum Material {
     /// Nothing: text is generated, lengths are drawn.
@@ -33,14 +33,14 @@ pub enum Material {
     Synthetic,
     /// Lengths of prompts and answers, together.
     Pairs(Vec<(u32, u32)>),
-    /// Entries of a data set or rows of a trace.
+    /// Entries of a dataset or rows of a trace.
     Entries(Loaded),
     /// Sessions as they are, with their instants.
     Frozen(Vec<(Option<Nanos>, Session)>),
 }
 
 impl Material {
-    /// Counts the prompts and answers of a data set whose lengths its file does not state. Without
+    /// Counts the prompts and answers of a dataset whose lengths its file does not state. Without
     /// this they are guessed.
     pub fn measure(&mut self, class: &ClassPlan, count: &dyn Fn(&str) -> u32) {
         if let (Self::Entries(loaded), SourcePlan::Dataset(plan)) = (self, &class.source) {

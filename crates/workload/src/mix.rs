@@ -37,7 +37,7 @@ impl Mix {
         {
             return Err(WorkloadError::new(
                 format!("class `{name}`: a share of {share} is below one session in {BLOCK}"),
-                "give it a greater share or leave it out",
+                "give it a larger share or remove it",
             ));
         }
         Ok(Self { seed, counts, recent: Mutex::default() })

@@ -1,4 +1,4 @@
-//! Where a class's material comes from: the only place that reads data sets and traces.
+//! Where a class's material comes from: the only place that reads datasets and traces.
 
 use std::path::Path;
 
@@ -72,5 +72,5 @@ fn bad_file(error: &DatasetError) -> WorkloadError {
 }
 
 fn bad_form(error: &UnknownFormat) -> WorkloadError {
-    WorkloadError::new(error.to_string(), "leave out `format` to detect it")
+    WorkloadError::new(error.to_string(), "remove `format` to detect it")
 }

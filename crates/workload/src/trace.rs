@@ -55,7 +55,7 @@ impl TraceArrivals {
             let Some(at) = entry.at else {
                 return Err(WorkloadError::new(
                     format!("{} line {}: an entry without an instant", plan.file, entry.line),
-                    "a trace needs a timestamp on every entry; use the file as a data set instead",
+                    "a trace needs a timestamp on every entry; use the file as a dataset instead",
                 ));
             };
             let longest = entry.turns.iter().filter_map(|turn| turn.input_tokens).max();

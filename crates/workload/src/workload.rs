@@ -24,7 +24,7 @@ struct WorkloadParts {
     mix: Mix,
     classes: Vec<RequestClass>,
     notes: Vec<String>,
-    /// What the hash holds beside the sessions.
+    /// What the hash holds in addition to the sessions.
     identity: Vec<String>,
 }
 
@@ -64,8 +64,8 @@ impl Workload {
         let scale = setting.time_scale;
         if !(scale.is_finite() && scale > 0.0) {
             return Err(WorkloadError::new(
-                format!("a time scale of {scale} is none: expected a number above zero"),
-                "1 plays a trace as it was recorded, 0.5 twice as fast",
+                format!("the time scale is {scale}: expected a number above zero"),
+                "1 replays a trace as it was recorded, 0.5 twice as fast",
             ));
         }
         let shares: Vec<(&str, f64)> =
@@ -131,7 +131,7 @@ impl Workload {
         &self.0.notes
     }
 
-    /// What people should know once so many sessions were asked for: entries that came again.
+    /// What people should know once this many sessions were asked for: entries that came again.
     pub fn repeats(&self, sessions: u64) -> Vec<String> {
         let WorkloadParts { classes, mix, .. } = self.0.as_ref();
         let classes = classes.iter().enumerate();
@@ -222,7 +222,7 @@ fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, Work
                 "class `{}`: {file} is not the file of the plan: its hash is {found}",
                 class.name
             ),
-            format!("the plan was made with {planned}; remove `sha256` from the plan to go on"),
+            format!("the plan was made with {planned}; remove `sha256` from the plan to continue"),
         )),
         _ => Ok(found),
     }
@@ -262,14 +262,15 @@ fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
     let least = author.before(prefix.system_tokens).saturating_add(shared);
     (f64::from(least) >= input.typical_most()).then(|| {
         format!(
-            "{}: prompts are longer than the {input} tokens asked for: what they share has {} already",
+            "{}: prompts are longer than the requested {input} tokens: their shared part alone has \
+             {}",
             class.name,
             grouped(least.into())
         )
     })
 }
 
-/// Whether a file's entries are asked more than once by so many sessions.
+/// Whether a file's entries are asked more than once by this many sessions.
 fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
     let ClassSource::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();

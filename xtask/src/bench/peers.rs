@@ -17,7 +17,7 @@ struct Job<'a> {
     url: String,
     streams: u32,
     requests: u32,
-    /// A data set with a short prompt for each request, one JSON object per line.
+    /// A dataset with a short prompt for each request, one JSON object per line.
     prompts: &'a Path,
     /// Where it may write.
     out: PathBuf,

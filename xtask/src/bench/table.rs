@@ -111,7 +111,7 @@ impl Budgets {
     }
 }
 
-/// A number with so many decimals, or a dash for none.
+/// A number with this many decimals, or a dash for none.
 pub(super) fn number(value: f64, decimals: usize) -> String {
     if value.is_finite() { format!("{value:.decimals$}") } else { "–".to_owned() }
 }

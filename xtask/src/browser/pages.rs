@@ -38,7 +38,7 @@ pub(super) struct Made {
 
 /// The requests of one row of an explorer.
 pub(super) struct Explored {
-    /// Offered requests per second; none where the page is of one run.
+    /// Offered requests per second; none if the page is of one run.
     pub(super) load: Option<f64>,
     /// Requests that were due, per second.
     pub(super) rate: f64,

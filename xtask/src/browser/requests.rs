@@ -7,7 +7,7 @@ struct MeasuredRequest {
     /// False where a stall of this machine spoilt it: the SLO says nothing about it.
     is_judged: bool,
     ttft_ms: Option<f64>,
-    /// None where there is only one token, which any limit allows.
+    /// None if there is only one token, which any limit allows.
     tpot_ms: Option<f64>,
     output_tokens: f64,
 }

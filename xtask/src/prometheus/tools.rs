@@ -26,7 +26,7 @@ impl Tools {
             return Ok(tools);
         }
         if !runs("apt-get".as_ref()) {
-            return Err("it is not installed, and there is no apt-get to install it".to_owned());
+            return Err("it is not installed, and apt-get is missing".to_owned());
         }
         // Elsewhere first: half a package, or that of another run, must not pass for the whole.
         let fresh = folder.with_extension(format!("{}-{}", std::process::id(), now().0));

@@ -155,7 +155,7 @@ impl Types {
         self.one(&[of.to_owned(), name.to_owned()])
     }
 
-    /// What a path means in a module; none where it is not a type of this workspace.
+    /// What a path means in a module; none if it is not a type of this workspace.
     pub(super) fn resolve(
         &self,
         path: &syn::Path,

@@ -112,7 +112,7 @@ pub(super) fn cases() -> Vec<Case> {
             let most = if family == Family::Bulk { 400.0 } else { 160.0 };
             let expected = CaseBounds::exit(&RESUMED).within(6.0, most);
             all.push(case("folder", name, expected, move |goodput| {
-                damage(goodput, Seeds::of(&seeds, goodput)?, kind, family)
+                damage(goodput, Seeds::cached(&seeds, goodput)?, kind, family)
             }));
         }
     }
@@ -120,7 +120,7 @@ pub(super) fn cases() -> Vec<Case> {
         let seeds = Rc::clone(&seeds);
         let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
         all.push(case("folder", name, expected, move |goodput| {
-            let seeds = Seeds::of(&seeds, goodput)?;
+            let seeds = Seeds::cached(&seeds, goodput)?;
             plant(goodput, seeds, &Plant { folder, file, planted, resume })
         }));
     }

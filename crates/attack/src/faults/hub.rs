@@ -1,4 +1,4 @@
-//! A hub (`HF_ENDPOINT`) that misbehaves while a tokenizer or a data set is fetched from it.
+//! A hub (`HF_ENDPOINT`) that misbehaves while a tokenizer or a dataset is fetched from it.
 
 use std::path::{Path, PathBuf};
 

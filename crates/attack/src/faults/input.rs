@@ -60,21 +60,21 @@ const FILES: [OddFile; 22] = [
         long_line(f, "{\"timestamp\":0,\"x\":\"")
     }),
     ("trace that is deep", TRACE, &[2], (6.0, 160.0), |f| fs::write(f, "[".repeat(4 << 20))),
-    ("data set with a line of 80 MB", DATASET, &[2], (10.0, 300.0), |f| {
+    ("dataset with a line of 80 MB", DATASET, &[2], (10.0, 300.0), |f| {
         long_line(f, "{\"prompt\":\"")
     }),
-    ("data set that is deep", DATASET, &[2], (6.0, 160.0), |f| {
+    ("dataset that is deep", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, "{\"a\":".repeat(1 << 20))
     }),
-    ("data set of random bytes", DATASET, &[0, 2], (6.0, 160.0), random_bytes),
-    ("data set is Parquet, cut", DATASET, &[2], (6.0, 160.0), |f| {
+    ("dataset of random bytes", DATASET, &[0, 2], (6.0, 160.0), random_bytes),
+    ("dataset is Parquet, cut", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, b"PAR1\x15\x04\x15\x10\x15\x14")
     }),
-    ("data set is Parquet with a huge footer", DATASET, &[2], (6.0, 160.0), |f| {
+    ("dataset is Parquet with a huge footer", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, b"PAR1\xff\xff\xff\x7fPAR1")
     }),
     ("CSV of 200,000 columns", STATS, &[0, 2], (6.0, 300.0), |f| columns(f)),
-    ("CSV as a data set of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| columns(f)),
+    ("CSV as a dataset of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| columns(f)),
     ("texts in place of numbers", STATS, &[0, 2], (6.0, 160.0), |f| {
         fs::write(f, "nan\ninf\n-inf\n1e999\n-0\n1e-400\n")
     }),

@@ -172,7 +172,7 @@ fn shadow(goodput: &Binary) -> Result<Observed, Skip> {
     Ok(uses.done())
 }
 
-/// A merge is there as a whole or not at all, and can be begun anew.
+/// A merge is there as a whole or not at all, and can be begun again.
 fn merge(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     super::disk::make_shards(goodput, &scratch)?;

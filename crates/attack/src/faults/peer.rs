@@ -199,7 +199,7 @@ impl HostConnection {
         self.send(body.as_bytes())
     }
 
-    /// The same bytes again and again, up to so many mebibytes.
+    /// The same bytes again and again, up to this many mebibytes.
     pub(super) fn flood(&mut self, piece: &str, mebibytes: usize) -> std::io::Result<()> {
         let piece = piece.repeat((64 << 10) / piece.len() + 1);
         for _ in 0..(mebibytes << 20) / piece.len() {

@@ -288,7 +288,7 @@ pub(super) fn listen(mut stream: &TcpStream, said: &mut ReceivedBytes, end: Nano
     }
 }
 
-/// So many connections, each of which has sent these bytes.
+/// This many connections, each of which has sent these bytes.
 pub(super) fn crowd(
     address: SocketAddr,
     count: usize,

@@ -116,7 +116,7 @@ pub(super) struct Script {
     pub(super) protocol: AnswerProtocol,
     /// Which requests are met with the act; others are answered as usual.
     pub(super) path: &'static str,
-    /// So many of them are answered well before.
+    /// This many of them are answered well before.
     pub(super) good: usize,
     pub(super) tls: Option<Arc<ServerConfig>>,
     /// What `--cacert` may name, as `ca.pem`.

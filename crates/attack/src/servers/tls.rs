@@ -108,7 +108,7 @@ impl Identity {
     }
 }
 
-/// None where certificates cannot be made; their absence is seen in the number of cases.
+/// None if certificates cannot be made; their absence is seen in the number of cases.
 pub(super) fn rows() -> Vec<ServerRow> {
     let made = || Ok([certificates()?, versions()?, handshakes()?, streams()?]);
     let made: Made<[Vec<ServerRow>; 4]> = made();

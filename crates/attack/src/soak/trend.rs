@@ -27,7 +27,7 @@ pub(crate) struct SeriesTrend {
 }
 
 impl SeriesTrend {
-    /// From samples of (hours, value); none where there are too few.
+    /// From samples of (hours, value); none if there are too few.
     pub(crate) fn new(samples: &[(f64, f64)]) -> Option<Self> {
         let settled = &samples[samples.len() / 4..];
         if settled.len() < 2 * BLOCKS {

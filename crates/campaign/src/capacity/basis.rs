@@ -10,7 +10,7 @@ use crate::sweep::{
     SweepSummary,
 };
 
-/// Why there is no plan.
+/// Why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// What is wrong.
@@ -37,9 +37,9 @@ impl Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A sweep of ours.
+    /// A sweep by goodput.
     Sweep,
-    /// One run of ours that kept its SLO.
+    /// One run by goodput that kept its SLO.
     Run,
     /// The user gave it.
     Given,
@@ -63,34 +63,34 @@ pub struct MeasuredLevel {
 pub struct Basis {
     /// Where it comes from.
     pub origin: Origin,
-    /// Its file or folder; empty for a figure that was typed.
+    /// Its file or folder; empty for a given figure.
     pub path: String,
     /// What was measured, in one line.
     pub about: String,
-    /// Whether to believe it; none where we did not measure.
+    /// Its verdict; none if goodput did not measure it.
     pub verdict: Option<Verdict>,
     /// The SLO that was kept.
     pub slo: Option<String>,
-    /// The highest rate of a replica that was confirmed to keep it.
+    /// The highest rate of a replica that was confirmed to keep the SLO.
     pub confirmed_rps: f64,
-    /// The lowest rate above it that was found not to.
+    /// The lowest rate above it that missed the SLO.
     pub rejected_rps: Option<f64>,
-    /// Where a fit through all points sees the SLO crossed.
+    /// Where a fit through all points crosses the SLO.
     pub crossing_rps: Option<f64>,
-    /// Lower end of its interval; none where nothing bounds it.
+    /// Lower end of its interval; none if nothing bounds it.
     #[serde(default)]
     pub crossing_low_rps: Option<f64>,
     /// Upper end.
     #[serde(default)]
     pub crossing_high_rps: Option<f64>,
-    /// How likely the truth lies more than 3 % below the confirmed rate; none where that is not known.
+    /// Probability that the true limit is more than 3 % below the confirmed rate; none if unknown.
     #[serde(default)]
     pub over_claim_risk: Option<f64>,
     /// Share of good requests at the confirmed rate.
     pub attainment: Option<f64>,
     /// Share of good requests that the SLO asks for.
     pub attainment_target: Option<f64>,
-    /// GPUs behind the target that was measured, where that was said.
+    /// GPUs behind the measured target, if given.
     pub gpus: Option<u32>,
     /// The points, by rate.
     #[serde(skip)]
@@ -126,25 +126,24 @@ impl Basis {
 
     /// The answer of a sweep.
     pub fn of_sweep(summary: &SweepSummary) -> Result<Self, Refused> {
-        const AGAIN: &str = "search with `goodput sweep TARGET --slo …`, or name a figure with \
+        const AGAIN: &str = "search with `goodput sweep TARGET --slo …`, or give a figure with \
                              --goodput-rps";
         let Some(goodput) = &summary.goodput else {
-            return Err(
-                Refused::new("the sweep has no SLO, so it searched for no goodput").hint(AGAIN)
-            );
+            return Err(Refused::new("the sweep has no SLO, so it did not search for a goodput")
+                .hint(AGAIN));
         };
         if goodput.state == GoodputState::Unreachable {
             let what = format!("no load met the SLO `{}`", goodput.slo);
-            let hint = "no number of replicas meets it: relax the SLO, or change the server";
+            let hint = "no number of replicas helps: relax the SLO, or change the server";
             return Err(Refused::new(what).hint(hint));
         }
         let (Some(confirmed_rps), true) =
             (goodput.confirmed_rps, goodput.state != GoodputState::Unclear)
         else {
             let because = if goodput.because.is_empty() { "unknown" } else { &goodput.because };
-            let what = format!("the sweep has no answer: {because}");
+            let what = format!("the sweep found no goodput: {because}");
             let unfinished = summary.sweep.state != SweepState::Complete;
-            let hint = if unfinished { "go on with `goodput sweep --resume`" } else { AGAIN };
+            let hint = if unfinished { "continue it with `goodput sweep --resume`" } else { AGAIN };
             return Err(Refused::new(what).hint(hint));
         };
         refuse_void(summary.verdict, "sweep")?;
@@ -154,16 +153,16 @@ impl Basis {
         let facts = &summary.sweep;
         let mut notes = doubts(summary.verdict, "sweep");
         if facts.state != SweepState::Complete {
-            let text = "the sweep did not finish; its answer is the one so far";
+            let text = "the sweep did not finish; its goodput is the one found so far";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         if !is_rate {
-            let text = "the answer comes from a closed loop, whose users wait: arrivals that do \
+            let text = "the goodput comes from a closed loop, whose users wait: arrivals that do \
                         not wait see longer queues at the same rate";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         if summary.sustained.as_ref().is_some_and(|long| long.standing != PointStanding::Met) {
-            let text = "the sustained run at the answer did not meet the SLO";
+            let text = "the sustained run at the goodput did not meet the SLO";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         let found = goodput.state == GoodputState::Found;
@@ -195,19 +194,21 @@ impl Basis {
         const SWEEP: &str = "`goodput sweep` finds the rate that keeps an SLO";
         let Some(slo) = &summary.slo else {
             return Err(Refused::new("the run has no SLO, so its rate is not a goodput").hint(
-                "run it with --slo 'p99 ttft < 500ms', or name a figure with --goodput-rps",
+                "run it with --slo 'p99 ttft < 500ms', or give a figure with --goodput-rps",
             ));
         };
         if let Some(facts) = summary.run.shard.as_ref().filter(|facts| facts.shard.is_part()) {
-            let what = format!("the run is one shard of a load, that of rank {}", facts.shard);
-            return Err(Refused::new(what).hint("`goodput merge` makes one run of all shards"));
+            let what = format!("the run is one shard of a load: that of rank {}", facts.shard);
+            return Err(
+                Refused::new(what).hint("combine all shards into one run with `goodput merge`")
+            );
         }
         if slo.state != SloState::Met {
             let what = format!("the run's SLO was {}, not met: `{}`", slo.state.name(), slo.slo);
             return Err(Refused::new(what).hint(SWEEP));
         }
         refuse_void(summary.verdict, "run")?;
-        let figures = Figures::of(summary);
+        let figures = Figures::from_summary(summary);
         // The rate of an open loop is that of sessions, where there are such.
         let offered = figures.offered_rps.filter(|_| summary.sessions.is_none());
         let Some(rps) = offered.or(figures.requests_per_s) else {
@@ -269,7 +270,7 @@ impl Basis {
         }
         if self.rejected_rps.is_some_and(|rate| !is_rate(rate) || rate < self.confirmed_rps) {
             return Err(Refused::new(
-                "the rate over the limit must not lie below the confirmed one",
+                "the rate over the limit must not be below the confirmed one",
             ));
         }
         Ok(self)
@@ -279,20 +280,18 @@ impl Basis {
 fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {
     if verdict == Verdict::Void {
         let hint = "read its report, and measure again";
-        return Err(
-            Refused::new(format!("the {what} is void: a plan cannot rest on it")).hint(hint)
-        );
+        return Err(Refused::new(format!("the {what} is void: a plan cannot use it")).hint(hint));
     }
     Ok(())
 }
 
 fn doubts(verdict: Verdict, what: &str) -> Vec<PlanNote> {
-    let text = format!("the {what} is suspect: its report says why");
+    let text = format!("the {what} is suspect: see its report");
     let is_suspect = verdict == Verdict::Suspect;
     is_suspect.then(|| PlanNote::new(PlanNoteKind::Doubt, text)).into_iter().collect()
 }
 
-/// What a point says about its level; none where it does not measure a level.
+/// What a point says about its level; none if it does not measure a level.
 fn measured(summary: &PointSummary) -> Option<MeasuredLevel> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)

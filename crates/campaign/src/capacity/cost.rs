@@ -4,27 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{Basis, Expected, Fleets, MONTH_HOURS, Question};
 
-/// A price and what it could be at best.
+/// A price, and the best case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// By the confirmed rate.
+    /// At the confirmed rate.
     pub value: f64,
-    /// By the rejected rate, which is a little too much; none where there is none.
+    /// At the rejected rate, which is a little too high; none without one.
     pub best_case: Option<f64>,
 }
 
-/// What a unit costs.
+/// Cost per unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct UnitCost {
-    /// Of everything that is paid for here.
+    /// Of everything included in this cost.
     pub per_hour: f64,
     /// For 730 hours.
     pub per_month: f64,
     /// Of a thousand requests.
     pub per_1000_requests: Price,
-    /// Of a million prompt tokens, as if they bore all of it.
+    /// Of a million prompt tokens, as if they carried the whole cost.
     pub per_million_input: Option<Price>,
-    /// Of a million output tokens, as if they bore all of it.
+    /// Of a million output tokens, as if they carried the whole cost.
     pub per_million_output: Option<Price>,
     /// Of a million tokens of both kinds.
     pub per_million_total: Option<Price>,
@@ -35,16 +35,16 @@ pub struct UnitCost {
 /// Money, in the unit of the price.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What was said.
+    /// Price of a GPU per hour.
     pub price_per_gpu_hour: f64,
-    /// One replica that is kept at the confirmed rate.
+    /// One replica at the confirmed rate.
     pub full_use: UnitCost,
-    /// The replicas with headroom under the target load: what stands idle is paid for too.
+    /// The replicas with headroom under the target load: idle capacity is paid for, too.
     pub at_target: UnitCost,
 }
 
 impl Cost {
-    pub(super) fn of(
+    pub(super) fn new(
         basis: &Basis,
         question: &Question,
         fleets: &Fleets,

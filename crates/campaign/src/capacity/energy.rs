@@ -12,18 +12,18 @@ const KWH_J: f64 = 3.6e6;
 pub struct EnergyUse {
     /// Power of all GPUs that carry it, in watts.
     pub gpu_power_w: f64,
-    /// Kilowatt-hours of a day.
+    /// Kilowatt-hours per day.
     pub kwh_per_day: f64,
-    /// Joules of an output token, as if output tokens bore all of it.
+    /// Joules per output token, as if output tokens used all of it.
     pub joules_per_output_token: Option<f64>,
-    /// Kilowatt-hours of a million of them.
+    /// Kilowatt-hours per million output tokens.
     pub kwh_per_million_output: Option<f64>,
 }
 
 /// Energy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EnergyPlan {
-    /// One replica that is kept at the confirmed rate.
+    /// One replica at the confirmed rate.
     pub full_use: EnergyUse,
     /// The replicas with headroom under the target load; none without a power measurement there.
     pub at_target: Option<EnergyUse>,
@@ -31,7 +31,7 @@ pub struct EnergyPlan {
 
 impl EnergyPlan {
     /// None without a power measurement at the confirmed rate.
-    pub(super) fn of(
+    pub(super) fn new(
         question: &Question,
         fleets: &Fleets,
         here: &Expected,
@@ -40,17 +40,17 @@ impl EnergyPlan {
         let replicas = fleets.with_headroom.replicas as f64;
         let target = at_target.gpu_power_w.map(|watts| {
             // Answers are as long as at the confirmed rate, as for every other figure of the plan.
-            EnergyUse::of(watts * replicas, here.output_tokens, question.target_rps)
+            EnergyUse::from_power(watts * replicas, here.output_tokens, question.target_rps)
         });
         Some(Self {
-            full_use: EnergyUse::of(here.gpu_power_w?, here.output_tokens, here.at_rps),
+            full_use: EnergyUse::from_power(here.gpu_power_w?, here.output_tokens, here.at_rps),
             at_target: target,
         })
     }
 }
 
 impl EnergyUse {
-    fn of(watts: f64, output_tokens: Option<f64>, rps: f64) -> Self {
+    fn from_power(watts: f64, output_tokens: Option<f64>, rps: f64) -> Self {
         let rate = output_tokens.map(|each| each * rps).filter(|rate| *rate > 0.0);
         let joules = rate.map(|rate| watts / rate);
         Self {

@@ -12,7 +12,7 @@ const SAME: f64 = 0.005;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Footing {
-    /// Points at this very rate.
+    /// Points at exactly this rate.
     Measured,
     /// A straight line between the nearest points.
     Interpolated,
@@ -20,7 +20,7 @@ pub enum Footing {
     BelowMeasured,
     /// Nothing was measured there: only tokens per request are given, of the highest point.
     AboveMeasured,
-    /// There are no points.
+    /// No points.
     Nothing,
 }
 
@@ -35,7 +35,7 @@ pub struct Expected {
     pub footing: Footing,
     /// Rates of the points that it rests on.
     pub points_rps: Vec<f64>,
-    /// Figures that some of the runs at this rate do not have: they are means of the others.
+    /// Figures that some of the runs at this rate lack: they are means over the other runs.
     #[serde(default)]
     pub partial: Vec<String>,
     /// Milliseconds.

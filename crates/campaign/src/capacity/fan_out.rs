@@ -21,7 +21,7 @@ pub struct FanOut {
 /// What a step waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FanFigure {
-    /// `e2e`: the step is done; `ttft`: all of its calls have begun to answer.
+    /// `e2e`: the step has ended; `ttft`: all of its calls have begun to answer.
     pub metric: String,
     /// Median of a single call.
     pub single_p50_ms: Option<f64>,
@@ -38,7 +38,7 @@ pub struct FanFigure {
 pub struct StepLatency {
     /// The percentile of a single call that it equals.
     pub single_percentile: f64,
-    /// Its value; none where too few requests were measured to know it.
+    /// Its value; none if too few requests were measured to know it.
     pub ms: Option<f64>,
     /// Whether it lies on a line between two percentiles that are known.
     pub interpolated: bool,
@@ -52,7 +52,7 @@ pub fn shares(calls: u32) -> [f64; 2] {
 
 impl FanOut {
     /// From percentiles of single calls by metric, as (share, ms), ascending.
-    pub fn of(calls: u32, at_rps: f64, known: &[(&str, Vec<(f64, f64)>)]) -> Self {
+    pub fn new(calls: u32, at_rps: f64, known: &[(&str, Vec<(f64, f64)>)]) -> Self {
         let figure = |(metric, known): &(&str, Vec<(f64, f64)>)| {
             let at = |share: f64| quantile(known, share);
             let step = |share: f64| {
@@ -82,7 +82,7 @@ impl FanOut {
         };
         let e2e = listed([(0.5, here.e2e_p50_ms), (0.9, here.e2e_p90_ms), (0.99, here.e2e_p99_ms)]);
         let ttft = listed([(0.5, here.ttft_p50_ms), (0.9, None), (0.99, here.ttft_p99_ms)]);
-        Self::of(calls, here.at_rps, &[("e2e", e2e), ("ttft", ttft)])
+        Self::new(calls, here.at_rps, &[("e2e", e2e), ("ttft", ttft)])
     }
 }
 

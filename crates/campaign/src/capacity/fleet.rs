@@ -16,12 +16,12 @@ pub struct Fleet {
     pub gpus: Option<u64>,
     /// The target as a share of what they were confirmed to carry.
     pub utilisation: f64,
-    /// The same with one replica lost; none where it is the only one.
+    /// The same with one replica lost; none if it is the only one.
     pub one_lost: Option<f64>,
-    /// If the replica carries as much as the upper end of the limit's interval (of a figure that was
-    /// given: all but the rejected rate); none where nothing bounds it.
+    /// If the replica carries as much as the upper end of the limit's interval (for a given figure:
+    /// just below the rejected rate); none if nothing bounds it.
     pub best_case: Option<BestCase>,
-    /// If it carries no more than the lower end; none where that is not known.
+    /// If the replica carries no more than the lower end; none if that is unknown.
     #[serde(default)]
     pub worst_case: Option<BestCase>,
     /// What they cost.
@@ -30,7 +30,7 @@ pub struct Fleet {
     pub cost_per_month: Option<f64>,
 }
 
-/// As few, or as many, as it could be.
+/// The fewest or the most that it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BestCase {
     /// How many.
@@ -44,11 +44,11 @@ pub struct BestCase {
 pub struct Fleets {
     /// Just enough.
     pub bare: Fleet,
-    /// With load to spare.
+    /// With headroom.
     pub with_headroom: Fleet,
     /// One more than just enough: any one may fail.
     pub with_spare: Fleet,
-    /// As many as were asked about.
+    /// The given number.
     pub asked: Option<Fleet>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn needed(load: f64, each: f64) -> u64 {
 }
 
 impl Fleets {
-    pub(super) fn of(basis: &Basis, question: &Question) -> Result<Self, Refused> {
+    pub(super) fn new(basis: &Basis, question: &Question) -> Result<Self, Refused> {
         let target = question.target_rps;
         let padded = target * (1.0 + question.headroom);
         if padded / basis.confirmed_rps > MOST {
@@ -68,9 +68,9 @@ impl Fleets {
                 "{target} requests/s would take more than a million replicas of {} requests/s",
                 basis.confirmed_rps
             );
-            return Err(Refused::new(what).hint("both are requests per second: check the units"));
+            return Err(Refused::new(what).hint("both are in requests per second: check the units"));
         }
-        let fleet = |replicas: u64, range| Fleet::of(basis, question, replicas, range);
+        let fleet = |replicas: u64, range| Fleet::new(basis, question, replicas, range);
         let range = |load: f64, more: u64| {
             [basis.most_rps(), basis.least_rps()]
                 .map(|each| each.map(|each| needed(load, each) + more))
@@ -92,7 +92,7 @@ impl Fleets {
 }
 
 impl Fleet {
-    fn of(basis: &Basis, question: &Question, replicas: u64, range: [Option<u64>; 2]) -> Self {
+    fn new(basis: &Basis, question: &Question, replicas: u64, range: [Option<u64>; 2]) -> Self {
         let gpus = |replicas: u64| {
             question.gpus_per_replica.map(|gpus| replicas.saturating_mul(u64::from(gpus)))
         };

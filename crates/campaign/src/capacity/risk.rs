@@ -13,7 +13,7 @@ const SETTLED: u64 = 4;
 /// Below this share of the confirmed rate nothing is simulated again: the risk is not higher there.
 const LOWEST: f64 = 0.5;
 
-/// How an hour stands.
+/// The state of an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HourState {
@@ -36,11 +36,11 @@ pub struct Hour {
     pub peak_rps: f64,
     /// That peak as a share of what the replicas were confirmed to carry.
     pub load: f64,
-    /// How it stands.
+    /// Its state.
     pub state: HourState,
-    /// Chance that a stretch of it misses the SLO; none where it was not simulated.
+    /// Probability that a stretch of it misses the SLO; none if it was not simulated.
     pub p_miss: Option<f64>,
-    /// Share of its requests that keep the limits; none where it was not simulated.
+    /// Share of its requests that keep the limits; none if it was not simulated.
     pub good_share: Option<f64>,
     /// Replicas that its peak needs.
     pub replicas_needed: u64,
@@ -63,7 +63,7 @@ pub struct LevelRisk {
 
 impl LevelRisk {
     /// Adds up the stretches of a level.
-    pub fn of(rps: f64, stretch_s: f64, played: &[Played]) -> Self {
+    pub fn from_played(rps: f64, stretch_s: f64, played: &[Played]) -> Self {
         let missed = played.iter().filter(|each| each.missed).count() as u64;
         let good: f64 = played.iter().map(|each| each.good_share).sum();
         let good_share = good / played.len().max(1) as f64;
@@ -89,7 +89,7 @@ pub fn play_levels(
         if !played.iter().all(|each| each.missed) {
             played.extend(play(rps, SETTLED..STRETCHES));
         }
-        let level = LevelRisk::of(rps, fitted.stretch_s(rps), &played);
+        let level = LevelRisk::from_played(rps, fitted.stretch_s(rps), &played);
         levels.push(level);
         if level.missed == 0 {
             break;
@@ -102,7 +102,7 @@ pub fn play_levels(
 /// What was simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
-    /// Why nothing is stated; none where it is.
+    /// Why nothing is stated; none if something is.
     pub refused: Option<String>,
     /// Where the lengths of prompts and answers come from.
     pub sizes: String,
@@ -139,7 +139,7 @@ impl Simulation {
     }
 
     /// These levels were.
-    pub fn of(fitted: &Fitted, sizes: impl Into<String>, levels: Vec<LevelRisk>) -> Self {
+    pub fn new(fitted: &Fitted, sizes: impl Into<String>, levels: Vec<LevelRisk>) -> Self {
         Self {
             refused: None,
             sizes: sizes.into(),
@@ -154,7 +154,7 @@ impl Simulation {
     }
 }
 
-/// Hours by how they stand.
+/// Hours by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hours {
     /// All of them.
@@ -165,7 +165,7 @@ pub struct Hours {
     pub missing: u32,
 }
 
-/// As many replicas as no hour is at risk with, and what they cost.
+/// The number of replicas at which no hour is at risk, and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
     /// How many.
@@ -174,11 +174,11 @@ pub struct Enough {
     pub gpus: Option<u64>,
     /// Replicas times hours, always all of them.
     pub fixed_replica_hours: f64,
-    /// Replicas times hours, if each hour has just those that its peak needs.
+    /// Replicas times hours, if each hour has only the replicas that its peak needs.
     pub scaled_replica_hours: f64,
-    /// What the first costs over the whole time.
+    /// Cost of the first over the whole time.
     pub fixed_cost: Option<f64>,
-    /// What the second costs.
+    /// Cost of the second.
     pub scaled_cost: Option<f64>,
 }
 
@@ -191,15 +191,15 @@ pub struct TrafficPlan {
     pub mean_rps: f64,
     /// Highest rate over five minutes.
     pub peak_rps: f64,
-    /// The replicas that the hours are held against.
+    /// The replicas that the hours are compared with.
     pub replicas: u64,
     /// Hour by hour.
     pub hours: Vec<Hour>,
     /// Counted.
     pub counts: Hours,
-    /// How many are enough.
+    /// How many replicas are enough.
     pub enough: Enough,
-    /// The chance of missing the SLO.
+    /// The probability of missing the SLO.
     pub simulation: Simulation,
 }
 
@@ -237,7 +237,7 @@ pub fn over_traffic(
     simulation: Simulation,
 ) -> TrafficPlan {
     let replicas = replicas.max(1);
-    let curve = MissCurve::of(&simulation.levels, basis);
+    let curve = MissCurve::from_levels(&simulation.levels, basis);
     let hours: Vec<Hour> = traffic
         .hours()
         .into_iter()
@@ -328,7 +328,7 @@ struct MissCurve {
 }
 
 impl MissCurve {
-    fn of(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
+    fn from_levels(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
         let mut points: Vec<(f64, f64, f64)> =
             levels.iter().map(|level| (level.rps, level.p(), level.good_share)).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -360,7 +360,7 @@ impl MissCurve {
         if rps > self.most { 1.0 } else { self.at(rps).0 }
     }
 
-    /// Of all requests of these stretches; none where one of them lies above what was simulated.
+    /// Of all requests of these stretches; none if one of them lies above what was simulated.
     fn good_share(&self, slots: &[super::TrafficSlot], replicas: u64) -> Option<f64> {
         let (mut good, mut all) = (0.0, 0.0);
         for slot in slots {

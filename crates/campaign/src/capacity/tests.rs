@@ -101,13 +101,13 @@ fn the_interval_of_the_limit_is_a_range_of_replicas() {
     assert_eq!((count(best), found.fleets.bare.replicas, count(worst)), (Some(3), 5, Some(7)));
     let (best, worst) = ends(found.fleets.with_spare);
     assert_eq!((count(best), count(worst)), (Some(4), Some(8)));
-    assert!(found.notes.iter().any(|note| note.text.contains("a chance of about 30 %")));
+    assert!(found.notes.iter().any(|note| note.text.contains("a probability of about 30 %")));
     // An open end is none, and what a run to its end rejected bounds it then.
     let open = with(Some(22.0), None, None);
     let (best, worst) = ends(open.fleets.bare);
     // The limit may lie above all that was confirmed: then that counts.
     assert_eq!((count(best), count(worst)), (Some(4), Some(5)));
-    assert!(open.notes.iter().any(|note| note.text.contains("is not known")));
+    assert!(open.notes.iter().any(|note| note.text.contains("is unknown")));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn energy_is_power_over_tokens() {
     let said = |plan: &Capacity, kind, part: &str| {
         plan.notes.iter().any(|note| note.kind == kind && note.text.contains(part))
     };
-    assert!(said(&at_50, PlanNoteKind::Assumed, "energy is theirs alone"));
+    assert!(said(&at_50, PlanNoteKind::Assumed, "energy covers the GPUs only"));
     // No measurement, or only at loads below the confirmed one.
     let unknown = plan(measured(), 50.0);
     assert_eq!((unknown.energy, unknown.energy_j_per_output_token), (None, None));
@@ -221,7 +221,7 @@ fn a_step_waits_for_its_slowest_call() {
     // Of an exponential distribution with mean 100: its quantiles are on the line.
     let at = |share: f64| -100.0 * (1.0 - share).ln();
     let known: Vec<_> = [0.5, 0.9, 0.99].map(|share| (share, at(share))).into();
-    let step = FanOut::of(10, 20.0, &[("e2e", known)]);
+    let step = FanOut::new(10, 20.0, &[("e2e", known)]);
     let found = &step.metrics[0];
     assert!((found.p50.ms.unwrap() / at(p50) - 1.0).abs() < 1e-12 && found.p50.interpolated);
     // p99.9 of a single call is not known from its p99.
@@ -415,7 +415,7 @@ fn a_bad_fit_is_not_used() {
     assert!(refused(&|basis| drop(basis.levels.drain(..3))).contains("too close"));
     assert!(
         refused(&|basis| (basis.rejected_rps, basis.crossing_high_rps) = (None, None))
-            .contains("nothing limits")
+            .contains("no upper limit")
     );
     assert!(refused(&|basis| basis.slo = None).contains("no SLO"));
     assert!(refused(&|basis| basis.slo = Some("itl < 50ms".to_owned())).contains("`itl < 50ms`"));

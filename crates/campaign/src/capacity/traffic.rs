@@ -39,12 +39,12 @@ impl Traffic {
         let is_rate = |rate: f64| rate.is_finite() && rate >= 0.0;
         if !(is_rate(peak) && is_rate(trough) && peak > 0.0 && peak >= trough) {
             return Err(Refused::new(
-                "a day has a peak above zero, and a trough from zero to the peak",
+                "the peak of a day must be above zero, and the trough between zero and the peak",
             )
             .hint("write --diurnal PEAK:TROUGH[:HOUR], as in 100:20:14"));
         }
         if !(0.0..=24.0).contains(&peak_hour) {
-            return Err(Refused::new("the hour of the peak lies between 0 and 24"));
+            return Err(Refused::new("the hour of the peak must be between 0 and 24"));
         }
         let (mean, swing) = (f64::midpoint(peak, trough), (peak - trough) / 2.0);
         let slots = (0..288).map(|number| {
@@ -66,12 +66,12 @@ impl Traffic {
         for (number, (at, rps)) in rows.iter().enumerate() {
             let row = number + 1;
             if !(at.is_finite() && rps.is_finite() && *at >= 0.0 && *rps >= 0.0) {
-                let what = format!("row {row}: times and rates are numbers from zero up");
+                let what = format!("row {row}: times and rates must be numbers of at least zero");
                 return Err(Refused::new(what));
             }
             let before = number.checked_sub(1).and_then(|before| rows.get(before));
             if before.is_some_and(|(before, _)| at <= before) {
-                let what = format!("row {row}: its time is not after that of the row before");
+                let what = format!("row {row}: its time is not after that of the previous row");
                 return Err(Refused::new(what).hint("sort the rows by time"));
             }
         }
@@ -100,8 +100,8 @@ impl Traffic {
         }
         let length = checked_length(last - first)?;
         if length < REST_S {
-            let what = format!("lasts {length:.1} s: too short to say anything about an hour");
-            return Err(Refused::new(what).hint("take a trace of a minute or more"));
+            let what = format!("lasts {length:.1} s: too short to describe an hour");
+            return Err(Refused::new(what).hint("use a trace of a minute or more"));
         }
         let mut work = StretchWork::new(length);
         for instant in instants {
@@ -144,7 +144,9 @@ impl Traffic {
 fn checked_length(length: f64) -> Result<f64, Refused> {
     if length > LONGEST_S {
         let what = format!("lasts {}: the limit is one month", span(length));
-        return Err(Refused::new(what).hint("times are in seconds, or the column is named `hour`"));
+        return Err(
+            Refused::new(what).hint("times are in seconds, unless the column is named `hour`")
+        );
     }
     Ok(length)
 }

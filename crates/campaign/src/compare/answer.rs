@@ -10,7 +10,7 @@ use super::design::looks;
 use super::metric::family;
 use super::{Better, ComparedRun, Design, Gate, Metric, metric};
 
-/// What can be said of one figure of a candidate against the reference.
+/// The outcome for one figure of a candidate against the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureOutcome {
@@ -20,11 +20,11 @@ pub enum FigureOutcome {
     Worse,
     /// It changed by less than the margin, or not at all.
     Equivalent,
-    /// More blocks are needed to tell.
+    /// More blocks are needed.
     Inconclusive,
-    /// Nothing can be said: too few runs, or what was compared is not comparable.
+    /// No verdict: too few runs, or the sides are not comparable.
     NoVerdict,
-    /// It was not tested: its interval describes these runs, and no word is said of the servers.
+    /// It was not tested: its interval describes these runs, not the servers.
     Described,
 }
 
@@ -43,17 +43,16 @@ pub struct Finding {
     pub reference: f64,
     /// The candidate's.
     pub candidate: f64,
-    /// The change: candidate over reference less one of a ratio, candidate less reference of a
-    /// difference.
+    /// The change: candidate / reference − 1 for a ratio, candidate − reference for a difference.
     pub change: f64,
-    /// Lower end of its interval; none where there are too few blocks.
+    /// Lower end of its interval; none with too few blocks.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence of that interval: what repeated looks and other tests leave of 95 %. Intervals of
-    /// tested figures hold all together with 95 %.
+    /// Confidence of that interval, adjusted for repeated tests and for the other figures: the
+    /// intervals of all tested figures hold together with 95 %.
     pub confidence: f64,
-    /// Chance of such a change, were there none (paired t).
+    /// P-value of the change (paired t-test).
     pub p: Option<f64>,
     /// The same by signed ranks.
     pub wilcoxon_p: Option<f64>,
@@ -61,16 +60,16 @@ pub struct Finding {
     pub hodges_lehmann: Option<f64>,
     /// Standard deviation between blocks, in the unit of `change` (of a ratio: of its logarithm).
     pub sd: Option<f64>,
-    /// Whether it belongs to the family that is tested; others are described, each for itself.
+    /// Whether it belongs to the tested family; other figures are described individually.
     pub is_tested: bool,
     /// Changes smaller than this do not matter.
     pub margin: f64,
-    /// What can be said.
+    /// The outcome.
     pub outcome: FigureOutcome,
-    /// Further blocks until it can be told, about; of an inconclusive one, or of a gated one until
-    /// its last open gate can be.
+    /// About how many more blocks an inconclusive figure needs; for a gated figure, until its last
+    /// open gate can be decided.
     pub further_blocks: Option<u32>,
-    /// Signed ranks and t do not agree: an outlier, or blocks that are not alike.
+    /// The signed-rank test and the t-test disagree: an outlier, or blocks that differ.
     pub is_doubtful: bool,
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn findings_of(
     done: &[ComparedRun],
     failed: Option<Counts>,
 ) -> Vec<Finding> {
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
     let others = blocks.names().into_iter().filter(|name| !family.iter().any(|own| own == name));

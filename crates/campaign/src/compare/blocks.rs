@@ -21,7 +21,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn of(design: &Design, done: &'a [ComparedRun]) -> Self {
+    pub(super) fn new(design: &Design, done: &'a [ComparedRun]) -> Self {
         let mut cells = BTreeMap::new();
         for cell in done {
             cells.insert((cell.ask.block, cell.ask.level, cell.ask.side), cell);

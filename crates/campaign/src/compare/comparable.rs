@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 pub enum Matter {
     /// Worth knowing.
     Info,
-    /// Figures may differ by it.
+    /// It may change figures.
     Warn,
-    /// The figures are not of the same thing: no verdict, unless the user insists.
+    /// The figures do not measure the same thing: no verdict, unless the user insists.
     Refuse,
 }
 
@@ -40,7 +40,7 @@ pub struct Difference {
     pub message: String,
     /// What to do about it.
     pub advice: String,
-    /// Metrics that it spoils, or those of requests with all their percentiles (`e2e` for
+    /// Metrics that it affects; a metric of requests stands for all its percentiles (`e2e` for
     /// `e2e_p99`); empty: all.
     #[serde(default)]
     pub spoils: Vec<String>,
@@ -57,7 +57,7 @@ impl Difference {
     }
 }
 
-/// What must be the same on all sides, of one run or of several of one side together.
+/// What should be the same on all sides, for one run or for all runs of a side.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SideFacts {
@@ -73,9 +73,9 @@ pub struct SideFacts {
     pub transport: String,
     /// The workload in one line.
     pub workload: String,
-    /// Hash of everything that the plan sends; several of runs with seeds of their own.
+    /// Hash of everything that the plan sends; several hashes for runs with different seeds.
     pub workload_hash: String,
-    /// Fingerprint of what the workload asks for, whatever the seed and the server's tokens.
+    /// Fingerprint of the planned workload, independent of the seed and of the server's tokens.
     pub shape: String,
     /// How prompts were calibrated before the run, and a fingerprint of the result; empty without calibration.
     pub calibration: String,
@@ -85,7 +85,7 @@ pub struct SideFacts {
     pub seed: u64,
     /// Measured seconds.
     pub window_s: f64,
-    /// Warm-up as asked for.
+    /// Warm-up as planned.
     pub warmup: String,
     /// The SLO as text.
     pub slo: String,
@@ -93,32 +93,32 @@ pub struct SideFacts {
     pub extra_body: String,
     /// What was done to the prefix cache before the run.
     pub cache: String,
-    /// Measured requests that were due.
+    /// Measured requests that were scheduled.
     pub requests: u64,
-    /// Measured requests that attainment is a share of.
+    /// Measured requests that attainment refers to.
     pub judged: u64,
     /// Measured requests that completed.
     pub ok: u64,
     /// Share of measured requests that failed.
     pub failed_share: f64,
-    /// Who counted the output tokens.
+    /// What counted the output tokens.
     pub output_source: String,
-    /// Mean prompt tokens of a good answer, as the server counts.
+    /// Mean prompt tokens of a completed request, as the server counts them.
     pub input_mean: Option<f64>,
     /// Mean prompt tokens that the workload planned.
     pub planned_input_mean: Option<f64>,
-    /// Mean output tokens of a good answer, as the server counts.
+    /// Mean output tokens of a completed answer, as the server counts them.
     pub output_mean: Option<f64>,
     /// Mean output tokens that the workload planned.
     pub planned_output_mean: Option<f64>,
-    /// Mean characters of a good answer, where answers were looked at.
+    /// Mean characters of a completed answer, if answers were recounted.
     pub characters_mean: Option<f64>,
-    /// Share of prompt tokens from the prefix cache, as the server says.
+    /// Share of prompt tokens from the prefix cache, as the server reports it.
     pub cached_share: Option<f64>,
     /// The tokenizer that recounted answers.
     pub count_with: Option<String>,
     /// Shortest round trip to the server.
     pub min_rtt_ms: Option<f64>,
-    /// Median TTFT, which a path counts against.
+    /// Median TTFT, which the network path is compared with.
     pub ttft_ms: Option<f64>,
 }

@@ -24,7 +24,7 @@ pub enum DesignStep {
 pub fn next(design: &Design, done: &[ComparedRun]) -> DesignStep {
     let looks = looks(design);
     let Some(last) = looks.last().copied() else { return DesignStep::Done(Stopped::LastLook) };
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     let count = blocks.count();
     let is_early = looks.contains(&count) && !design.same_target;
     if (count >= last || is_early) && is_known(design, done) {
@@ -46,7 +46,7 @@ pub fn next(design: &Design, done: &[ComparedRun]) -> DesignStep {
 
 /// Blocks that count: complete, and without a void run.
 pub fn blocks(design: &Design, done: &[ComparedRun]) -> u32 {
-    Blocks::of(design, done).count()
+    Blocks::new(design, done).count()
 }
 
 /// Looks in order, each once.
@@ -120,7 +120,7 @@ fn order(design: &Design, block: u32, level: u32) -> Vec<u32> {
 /// around it.
 pub fn estimate(design: &Design, done: &[ComparedRun], each_s: f64) -> (f64, f64) {
     let DesignStep::Measure(asks) = next(design, done) else { return (0.0, 0.0) };
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     let looks = looks(design);
     let count = blocks.count();
     let at_once = if design.at_once { 1.0 } else { f64::from(sides(design)) };

@@ -64,16 +64,16 @@ pub(super) fn of_blocks(
     facts: &CompareFacts,
     done: &[ComparedRun],
 ) -> Vec<Caveat> {
-    let blocks = Blocks::of(design, done);
-    // First of all, so that who is at fault stands before what came of it.
+    let blocks = Blocks::new(design, done);
+    // First, so that the cause comes before its effects.
     let mut all = failing(design, done);
     let n = done.len();
     let count = |verdict: Verdict| done.iter().filter(|cell| cell.verdict == verdict).count();
     let (void, suspect) = (count(Verdict::Void), count(Verdict::Suspect));
     let why = |verdict: Verdict| cause(done, verdict, |ask| format!("points/{:03}-…", ask.number));
     let is_over = facts.stopped == Some(Stopped::Void);
-    let over = "this comparison has ended, and --resume measures nothing more: fix the cause, \
-                then start a new one (an idle machine, a lower load or a longer --duration)";
+    let over = "this comparison has ended, and --resume does not continue it: fix the cause (idle \
+                the machine, lower the load, or use a longer --duration), then start a new one";
     if blocks.complete.is_empty() {
         let runs = match n {
             0 => "nothing was measured".to_owned(),
@@ -176,7 +176,7 @@ fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
              depend on the requests in flight there, far below what the servers can do",
             design.run_s
         );
-        let advice = format!("--duration {}s or longer", (3.0 * longest).ceil());
+        let advice = format!("use --duration {}s or longer", (3.0 * longest).ceil());
         Caveat::new(CaveatCode::ShortWindow, Severity::Warn, message).advise(advice)
     })
 }
@@ -196,7 +196,7 @@ pub(super) fn failing(design: &Design, done: &[ComparedRun]) -> Vec<Caveat> {
         let what = if failed > 0 {
             format!("{name} failed more than half of its requests in void runs ({failed} of them)")
         } else if void >= fewest + UNEVEN {
-            format!("{name} has {void} void runs, another side {fewest}")
+            format!("{name} has {void} void runs, another side has {fewest}")
         } else {
             return None;
         };
@@ -291,6 +291,6 @@ fn below_floor(design: &Design, findings: &[Finding], floor: &Floor) -> Option<C
             below.join(", ")
         );
         Caveat::new(CaveatCode::BelowNoiseFloor, Severity::Warn, message)
-            .advise("a larger --margin or longer runs (--duration)")
+            .advise("use a larger --margin or longer runs (--duration)")
     })
 }

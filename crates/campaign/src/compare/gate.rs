@@ -52,7 +52,7 @@ impl Gate {
         read::read_all(text)
     }
 
-    /// Whether a change between these ends keeps it; none where it may or may not.
+    /// Whether a change between these ends keeps it; none if it may or may not.
     pub(super) fn is_kept(&self, [low, high]: [f64; 2]) -> Option<bool> {
         let (is_inside, is_outside) = match self.limit {
             Limit::Below => (high < self.change, low >= self.change),
@@ -95,7 +95,7 @@ impl fmt::Display for Gate {
     }
 }
 
-/// A gate and what came of it.
+/// A gate and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateResult {
     /// The condition.
@@ -104,7 +104,7 @@ pub struct GateResult {
     pub side: u32,
     /// Place of the level.
     pub level: u32,
-    /// `equivalent`: it holds; `worse`: it does not; else it cannot be told.
+    /// `equivalent`: it holds; `worse`: it does not; otherwise it is undecided.
     pub outcome: FigureOutcome,
     /// The change.
     pub change: Option<f64>,

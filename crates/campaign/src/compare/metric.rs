@@ -12,7 +12,7 @@ use super::{Design, Quantity};
 pub struct Figure {
     /// The value.
     pub value: f64,
-    /// Lower end of the run's own 95 % interval, where it has one.
+    /// Lower end of the run's own 95 % interval, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end.
@@ -105,7 +105,7 @@ pub fn family(design: &Design) -> Vec<String> {
     }
 }
 
-/// The metric of this name (`ttft_p99`); none where there is no such.
+/// The metric of this name (`ttft_p99`); none if it does not exist.
 pub fn metric(name: &str) -> Option<Metric> {
     if let Some((name, title, unit)) = OTHERS.iter().find(|other| other.0 == name) {
         return Some(Metric {

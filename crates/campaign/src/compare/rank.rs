@@ -25,12 +25,12 @@ pub struct Rank {
     pub rank: u32,
     /// Its value, as in [`super::Finding`].
     pub value: f64,
-    /// Places of the sides that are better beyond chance: told from this one, or from one that is
+    /// Places of the sides that are better beyond chance: better than this one, or than one that is
     /// better than it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<u32>,
-    /// Places of the sides that are known to differ by less than the margin. One of them may yet be
-    /// better, and stand in `behind` too.
+    /// Places of the sides that are known to differ by less than the margin. One of them may still
+    /// be better, and also be in `behind`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub like: Vec<u32>,
 }
@@ -46,15 +46,15 @@ pub fn ranking(
     findings: &[Finding],
     spoilt: &[Difference],
 ) -> Vec<Rank> {
-    ranked(design, levels(design), &Blocks::of(design, done), findings, spoilt)
+    ranked(design, levels(design), &Blocks::new(design, done), findings, spoilt)
 }
 
 /// Runs whose sides can be put in order.
 pub(super) trait Runs {
-    /// What a side has of a figure; none where one of its runs lacks it.
+    /// What a side has of a figure; none if one of its runs lacks it.
     fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64>;
 
-    /// Two sides against each other: the ends of the interval of the second's change; none where
+    /// Two sides against each other: the ends of the interval of the second's change; none if
     /// nothing can be told.
     fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]>;
 }

@@ -49,11 +49,11 @@ pub struct FileFigure {
     pub name: String,
     /// Of its values.
     pub unit: String,
-    /// Of each side; none where it does not state it.
+    /// Of each side; none if it does not state it.
     pub values: Vec<Option<f64>>,
-    /// Of each side against the first, in percent; none where either is missing, or it means nothing.
+    /// Of each side against the first, in percent; none if either is missing, or it means nothing.
     pub change_percent: Vec<Option<f64>>,
-    /// Why the sides cannot be compared by it; empty where they can.
+    /// Why the sides cannot be compared by it; empty if they can.
     pub because: String,
 }
 
@@ -116,13 +116,13 @@ fn figures(sides: &[ReportedSide]) -> Vec<(String, &'static str, Vec<Option<f64>
     all
 }
 
-/// Why figures of a family cannot be compared; empty where they can.
+/// Why figures of a family cannot be compared; empty if they can.
 fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
     let lengths = differ(&runs, |run| per_request(run.output_tokens, run), SAME_LENGTH)
         || differ(&runs, |run| per_request(run.input_tokens, run), SAME_LENGTH);
     let load = !is_same_load(&runs);
-    let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::of(run.tool)).collect();
+    let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::from_tool(run.tool)).collect();
     let is_one_tool = kinds.windows(2).all(|pair| pair.first() == pair.last());
     let has_guidellm = kinds.contains(&ToolFamily::Guidellm);
     let has_vllm = kinds.contains(&ToolFamily::Vllm);
@@ -130,12 +130,12 @@ fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
         let is_latency = matches!(family, "ttft" | "tpot" | "itl" | "e2e");
         let what = match family {
             "failed" | "duration" => "",
-            _ if lengths => "requests of other lengths",
-            _ if is_latency && load => "other load",
-            "goodput" => "the files do not say by which limits",
+            _ if lengths => "request lengths differ",
+            _ if is_latency && load => "loads differ",
+            "goodput" => "the files do not state the limits",
             "ttft" | "itl" if !is_one_tool && has_vllm => "vLLM counts the role's event as a token",
-            "tpot" if !is_one_tool && has_guidellm => "GuideLLM counts TTFT in",
-            "itl" if !is_one_tool => "per event or per token",
+            "tpot" if !is_one_tool && has_guidellm => "GuideLLM includes TTFT",
+            "itl" if !is_one_tool => "one per event, one per token",
             _ => "",
         };
         what.to_owned()
@@ -153,7 +153,7 @@ enum ToolFamily {
 }
 
 impl ToolFamily {
-    fn of(tool: SourceTool) -> Self {
+    fn from_tool(tool: SourceTool) -> Self {
         match tool {
             SourceTool::VllmPython | SourceTool::VllmRust => Self::Vllm,
             SourceTool::Sglang => Self::Sglang,
@@ -190,9 +190,9 @@ fn is_same_load(runs: &[&Reported]) -> bool {
 fn notes(sides: &[ReportedSide]) -> Vec<String> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
     let mut notes = vec![
-        "each file is one run: a difference between servers cannot be told from one between two \
-         runs of the same server. `goodput compare URL URL` measures in blocks and gives \
-         intervals"
+        "each file is one run: a difference between servers cannot be distinguished from a \
+         difference between two runs of the same server. `goodput compare URL URL` measures in \
+         blocks and gives intervals"
             .to_owned(),
     ];
     let mut stated = |what: &str, get: &dyn Fn(&Reported) -> Option<String>| {
@@ -208,8 +208,8 @@ fn notes(sides: &[ReportedSide]) -> Vec<String> {
     stated("load", &|run| Some(load(run)));
     stated("requests", &|run| run.asked.or(run.ok).map(|n| n.to_string()));
     let each = |tokens: Option<f64>| tokens.map(|n| format!("{n:.0}"));
-    stated("prompt tokens a request", &|run| each(per_request(run.input_tokens, run)));
-    stated("output tokens a request", &|run| each(per_request(run.output_tokens, run)));
+    stated("prompt tokens per request", &|run| each(per_request(run.input_tokens, run)));
+    stated("output tokens per request", &|run| each(per_request(run.output_tokens, run)));
     stated("output tokens counted by", &|run| run.token_source.clone());
     stated("accelerator", &|run| run.setup.hardware.clone());
     for side in sides.iter().filter(|side| side.is_converted) {
@@ -301,11 +301,11 @@ mod tests {
             FileComparison::new(vec![side("a", SourceTool::VllmPython, 50.0), other])
         };
         let found = differs(|run| run.output_tokens = Some(4_000));
-        assert_eq!(figure(&found, "ttft mean").because, "requests of other lengths");
+        assert_eq!(figure(&found, "ttft mean").because, "request lengths differ");
         assert_eq!(figure(&found, "ttft mean").change_percent, [None, None]);
-        assert!(found.notes.iter().any(|note| note == "output tokens a request: 20 / 40"));
+        assert!(found.notes.iter().any(|note| note == "output tokens per request: 20 / 40"));
         let found = differs(|run| run.load.rate_rps = Some(20.0));
-        assert_eq!(figure(&found, "e2e mean").because, "other load");
+        assert_eq!(figure(&found, "e2e mean").because, "loads differ");
         assert_eq!(figure(&found, "requests").because, "");
         let other = side("b", SourceTool::Sglang, 60.0);
         let found = FileComparison::new(vec![side("a", SourceTool::VllmPython, 50.0), other]);

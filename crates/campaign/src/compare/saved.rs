@@ -3,7 +3,7 @@
 //! Each run of a side is one value of each figure, and sides are compared by Welch's t on logarithms
 //! (of shares: on values). A single run has no spread of its own. Where the rig's noise floor is
 //! known, that stands for it; where it is not, the run's own interval is shown, which knows how
-//! requests spread but not how runs do, and there is no verdict.
+//! requests spread but not how runs do, and no verdict is given.
 
 mod caveats;
 mod estimate;
@@ -40,7 +40,7 @@ pub struct SavedSide {
 
 /// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
 /// they were not interleaved. A single run has no spread of its own; then that of the floor is taken,
-/// where there is one, and otherwise there is no verdict.
+/// if there is one; otherwise no verdict is given.
 pub fn saved(
     facts: CompareFacts,
     design: Design,
@@ -200,7 +200,7 @@ impl Saved<'_> {
             Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
         });
         let counts = counts(&metric.name, &sides.map(|side| self.runs(level, side)));
-        DifferenceEstimate::of(metric, [&figures[0], &figures[1]], spread, counts)
+        DifferenceEstimate::new(metric, [&figures[0], &figures[1]], spread, counts)
     }
 
     /// Whether a floor is of what these sides did at a level: how much runs differ by chance depends
@@ -225,8 +225,8 @@ impl Saved<'_> {
         is_load && sides.iter().all(|side| self.runs(level, *side).iter().all(is_like))
     }
 
-    /// One figure of a candidate; none where neither side has it, or one cannot have it. A tested
-    /// one that a run lacks stays: its other runs are a choice.
+    /// One figure of a candidate; none if neither side has it, or one cannot have it. A tested one
+    /// that a run lacks stays: its other runs are a choice.
     fn compare(&self, metric: &Metric, level: u32, side: u32, is_tested: bool) -> Option<Compared> {
         let figures = [0, side].map(|side| self.figures(&metric.name, level, side));
         let is_empty = |figures: &Vec<Figure>| figures.is_empty();

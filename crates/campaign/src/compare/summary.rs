@@ -21,35 +21,35 @@ pub struct Comparison {
     pub schema: String,
     /// Whether to believe it.
     pub verdict: Verdict,
-    /// Why not, and what to know.
+    /// Reasons to doubt it, and what to know.
     pub caveats: Vec<Caveat>,
     /// How it went.
     pub comparison: CompareFacts,
     /// What was asked.
     pub design: Design,
-    /// Who was compared; the first is the reference.
+    /// The sides; the first is the reference.
     pub sides: Vec<Side>,
     /// Whether runs were paired in blocks; otherwise they are runs of their own.
     pub is_paired: bool,
-    /// The whole in one word: the worst of the gates, or of the tested figures, of all candidates.
+    /// The overall outcome: the worst of the gates, or of the tested figures, over all candidates.
     pub outcome: FigureOutcome,
-    /// What differs between the sides that should not.
+    /// Differences between the sides that should not exist.
     pub differences: Vec<Difference>,
-    /// Whether all sides were sent the same; none of saved runs without hashes.
+    /// Whether all sides were sent the same requests; none for saved runs without hashes.
     pub proof: Option<Proof>,
     /// Every figure.
     pub findings: Vec<Finding>,
-    /// What was asked to hold, and whether it does.
+    /// The gates, and whether they hold.
     pub gates: Vec<GateResult>,
     /// The order of more than two sides.
     pub ranking: Vec<Rank>,
     /// All axes of all sides, level by level.
     pub levels: Vec<LevelComparison>,
-    /// The rig's noise floor, where it is known.
+    /// The rig's noise floor, if it is known.
     pub floor: Option<Floor>,
-    /// Every run; of a shadow every block, once for each side.
+    /// Every run; for a shadow every block, once for each side.
     pub runs: Vec<ComparedRun>,
-    /// What live traffic showed in addition to the figures, where that was compared.
+    /// What live traffic showed in addition to the figures, if live traffic was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<ShadowReport>,
 }
@@ -73,7 +73,7 @@ pub struct CompareFacts {
     pub stopped: Option<Stopped>,
     /// The workload in one line.
     pub workload: String,
-    /// What goodput and attainment are about, and who asked for it; empty without an SLO.
+    /// The SLO that goodput and attainment refer to, and where it comes from; empty without an SLO.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub slo: String,
     /// Whether the runs of a saved baseline were measured again on a server.
@@ -81,9 +81,9 @@ pub struct CompareFacts {
     pub from_baseline: bool,
     /// Complete blocks.
     pub blocks: u32,
-    /// Runs that were set aside and measured again because a target was gone.
+    /// Runs that were set aside and repeated because a target was unreachable.
     pub repeats: u32,
-    /// Seconds that it was said to take at most.
+    /// Estimate before the start: seconds at most.
     pub estimated_s: Option<f64>,
     /// Seconds that it took.
     pub took_s: f64,
@@ -93,14 +93,14 @@ pub struct CompareFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareState {
-    /// Everything that was asked is measured.
+    /// Everything requested was measured.
     #[default]
     Complete,
     /// By the user.
     Interrupted,
-    /// A target went away and did not come back.
+    /// A target became unreachable and did not come back.
     TargetLost,
-    /// Still going on, or killed.
+    /// Still running, or killed.
     Unfinished,
 }
 
@@ -108,9 +108,9 @@ pub enum CompareState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// All that was tested could be told at a look.
+    /// Every tested figure was decided at a test.
     Known,
-    /// The last look.
+    /// The last test.
     LastLook,
     /// Too many runs were void.
     Void,
@@ -128,29 +128,29 @@ pub struct Side {
     pub model: String,
     /// GPUs behind it.
     pub gpus: Option<u32>,
-    /// Price of one of them, an hour.
+    /// Price of one of them per hour.
     pub price_per_gpu_hour: Option<f64>,
 }
 
-/// Whether all sides were sent the same.
+/// Whether all sides were sent the same requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Proof {
     /// Requests whose bytes were sent to every side.
     pub compared: u64,
-    /// Those that were the same to the byte (but for the model's name, where that differs).
+    /// Those that were byte-identical (except for the model's name, if that differs).
     pub identical: u64,
-    /// Of them, those that were due at the same instant on every side; none in a closed loop.
+    /// Of them, those scheduled at the same instant on every side; none in a closed loop.
     pub same_instant: Option<u64>,
     /// SHA-256 over the bodies of all that were identical, in their order.
     pub sha256: String,
-    /// Whether names of models differ, and were left out.
+    /// Whether the names of models differ and were left out.
     pub without_model: bool,
 }
 
 /// All axes at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelComparison {
-    /// The load; none where goodput was searched for.
+    /// The load; none if goodput was searched for.
     pub level: Option<Level>,
     /// A row for each figure, in the order of the table.
     pub rows: Vec<AxisRow>,
@@ -165,7 +165,7 @@ pub struct AxisRow {
     pub title: String,
     /// Of the values.
     pub unit: String,
-    /// The value of each side over its runs, as in [`Finding`]; none where it was not measured.
+    /// The value of each side over its runs, as in [`Finding`]; none if it was not measured.
     pub values: Vec<Option<f64>>,
 }
 
@@ -209,7 +209,7 @@ impl Comparison {
         doubts::silence(&mut findings, spoilt);
         let ranking = ranking(&design, &runs, &findings, spoilt);
         let gates = judge_gates(&design.gates, &findings);
-        let blocks = Blocks::of(&design, &runs).count();
+        let blocks = Blocks::new(&design, &runs).count();
         let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
         caveats.extend(doubts::of_blocks(&design, &facts, &runs));
         let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());
@@ -234,8 +234,8 @@ impl Comparison {
     }
 }
 
-/// The whole in one word: of the gates, or of the tested figures where there is no gate. What is
-/// worse wins over inconclusive, and that over all else.
+/// The whole in one word: of the gates, or of the tested figures if no gate is given. What is worse
+/// wins over inconclusive, and that over all else.
 pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> FigureOutcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
     let outcomes: Vec<FigureOutcome> = gates
@@ -258,7 +258,7 @@ pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> FigureOutco
 /// What is known in addition to the runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ComparisonContext {
-    /// Whether all sides were sent the same.
+    /// Whether all sides were sent the same requests.
     pub proof: Option<Proof>,
     /// The rig's noise floor.
     pub floor: Option<Floor>,

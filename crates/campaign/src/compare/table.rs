@@ -47,7 +47,7 @@ pub(crate) fn paired_table(
     sides: &[Side],
     done: &[ComparedRun],
 ) -> Vec<LevelComparison> {
-    let blocks = Blocks::of(design, done);
+    let blocks = Blocks::new(design, done);
     let runs = |level: u32| -> Vec<Vec<&ComparedRun>> {
         (0u32..).zip(sides).map(|(side, _)| blocks.runs(level, side).collect()).collect()
     };

@@ -43,8 +43,8 @@ pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Diff
     all
 }
 
-/// What differs in at least two pairs of runs and in a quarter of all, as gravely as it does in so
-/// many of them.
+/// What differs in at least two pairs of runs and in a quarter of all, as gravely as it does in
+/// this many of them.
 fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
     let cell = |block: u32, level: u32, side: u32| {
         runs.iter().find(|cell| {
@@ -67,7 +67,8 @@ fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
         all.sort_by_key(|found| Reverse(found.matter));
         let found = all.get(often - 1)?;
         let times = all.iter().filter(|other| other.matter >= found.matter).count();
-        let message = format!("in {times} of {count} pairs of runs, in one: {}", found.message);
+        let message =
+            format!("in {times} of {count} pairs of runs, for example: {}", found.message);
         Some(Difference { message, ..found.clone() })
     };
     seen.into_values().filter_map(of).collect()

@@ -49,8 +49,8 @@ fn advice(code: &str) -> &'static str {
             "compare TTFT and TPOT; temperature, seed, and stop rules come from the client and \
              are the same on both"
         }
-        "cache_state" => "a larger --share, or keep conversations together on the candidate",
-        "tokenizer" | "token_source" => "compare TTFT, E2E and errors",
+        "cache_state" => "use a larger --share, or keep conversations together on the candidate",
+        "tokenizer" | "token_source" => "compare TTFT, E2E, and errors",
         "failed_share" => "check the failures first",
         "path_rtt" => "place the candidate as close as the primary",
         _ => "",
@@ -85,10 +85,10 @@ pub(super) fn caveats(
     all.extend(report.facts.ended.as_ref().map(|why| {
         let message = format!("the candidate received no more requests before the end: {why}");
         let caveat = Caveat::new(CaveatCode::ShadowEnded, Severity::Warn, message);
-        caveat.advise("the figures end there")
+        caveat.advise("the figures end at that point")
     }));
     if facts.state == CompareState::Unfinished {
-        let message = "these are the figures so far: the shadow is still running, or was killed";
+        let message = "these are the figures so far: the shadow is still running or was killed";
         all.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
     all.extend(missing(report, design, cells));
@@ -156,7 +156,9 @@ fn carried(report: &ShadowReport) -> Caveat {
         100.0 * share
     );
     let caveat = Caveat::new(CaveatCode::ShadowShare, Severity::Info, message);
-    caveat.advise("`goodput record`, and replay the trace on both with `goodput compare`")
+    caveat.advise(
+        "record a trace with `goodput record`, and replay it on both with `goodput compare`",
+    )
 }
 
 /// Requests that must have passed before their share says something of the choice.
@@ -181,15 +183,15 @@ fn uneven(report: &ShadowReport) -> Option<Caveat> {
     );
     (is_more || is_less).then(|| {
         let message = format!(
-            "{:.1} % of the requests were chosen instead of {:.1} %: conversations are few or \
-             begin alike{}",
+            "{:.1} % of the requests were chosen instead of {:.1} %: there are few conversations, \
+             or they begin alike{}",
             100.0 * found,
             100.0 * share,
-            if is_less { ", or rules leave requests out" } else { "" }
+            if is_less { ", or rules exclude requests" } else { "" }
         );
         let severity = if is_more { Severity::Warn } else { Severity::Info };
         let caveat = Caveat::new(CaveatCode::ShadowShare, severity, message);
-        caveat.advise("--session-header, or `--by request`, which keeps to the share")
+        caveat.advise("use --session-header, or `--by request`, which keeps to the share")
     })
 }
 
@@ -212,7 +214,7 @@ fn few(report: &ShadowReport, design: &Design) -> Option<Caveat> {
 
 /// Chosen requests that have no pair: those that a failing candidate was not sent, and the others.
 fn dropped(report: &ShadowReport) -> Vec<Caveat> {
-    let Unsent { failing, behind } = Unsent::of(&report.facts);
+    let Unsent { failing, behind } = Unsent::from_facts(&report.facts);
     let failing = failing.map(|(count, share)| {
         let message = format!(
             "{count} requests ({:.1} % of the chosen) were not sent because the candidate was \
@@ -251,12 +253,12 @@ fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Opt
         let severity = if is_grave { Severity::Warn } else { Severity::Info };
         let caveat = Caveat::new(CaveatCode::ShadowDrops, severity, message);
         caveat.advise(match reasons.first() {
-            _ if is_behind => "a smaller --share, or more room for the candidate (its caps)",
+            _ if is_behind => "use a smaller --share, or raise the candidate's limits",
             Some((why, _)) if why.as_str() == "unjudged" => {
                 "compressed or very large answers are not parsed: turn compression off"
             }
             Some((why, _)) if why.as_str() == "errors" => "find out why the candidate failed",
-            _ => "docs/shadow.md says what each reason means",
+            _ => "docs/shadow.md explains each reason",
         })
     })
 }
@@ -273,8 +275,8 @@ fn missing(report: &ShadowReport, design: &Design, cells: &[ComparedRun]) -> Vec
                 "not every block has {least} answers for it (the smallest has {} pairs)",
                 report.block_pairs[0]
             ),
-            Some(_) => "there are no pairs".to_owned(),
-            None => "live traffic does not show it".to_owned(),
+            Some(_) => "no pairs were measured".to_owned(),
+            None => "live traffic cannot show it".to_owned(),
         };
         let message = format!("no verdict on {title}: {why}");
         Caveat::new(CaveatCode::FigureMissing, Severity::Warn, message)

@@ -136,7 +136,7 @@ impl Ledger {
         };
         let mut findings = findings_of(&design, &runs, Some(self.totals.discordant()));
         of_compare::silence(&mut findings, &differences);
-        let unsent = Unsent::of(shadow);
+        let unsent = Unsent::from_facts(shadow);
         unsent.mark(&mut findings);
         let mut gates = judge_gates(&design.gates, &findings);
         unsent.judge(&mut gates);

@@ -319,7 +319,7 @@ fn a_gate_makes_blocks_that_can_tell_it() {
     let found = compared(PairSettings { gates, ..PairSettings::default() }, &minutes(|_| 1.0));
     assert_eq!(found.gates[0].outcome, FigureOutcome::NoVerdict);
     let said = caveat(&found, CaveatCode::FigureMissing).unwrap();
-    assert_eq!(said, (Severity::Warn, "no verdict on goodput: live traffic does not show it"));
+    assert_eq!(said, (Severity::Warn, "no verdict on goodput: live traffic cannot show it"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) struct Unsent {
 }
 
 impl Unsent {
-    pub(super) fn of(facts: &ShadowFacts) -> Self {
+    pub(super) fn from_facts(facts: &ShadowFacts) -> Self {
         let count = |names: &[&str]| -> u64 {
             names.iter().filter_map(|name| facts.dropped.get(*name)).sum()
         };

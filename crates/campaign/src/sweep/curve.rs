@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::sweep::{Bounded, PointStanding, PointSummary, Purpose, Unclear};
 
-/// What the points say together. Places are those in the list of points.
+/// What the points show together. Places are those in the list of points.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Curve {
     /// The knee by rule: the highest level that is delivered and not over-saturated.
     pub knee: Option<Knee>,
-    /// Levels above the knee, all where there is none, of which too little was seen to say whether they
-    /// are delivered.
+    /// Levels above the knee (all, without a knee) that were too short to tell whether they are
+    /// delivered.
     #[serde(default)]
     pub too_short: Vec<f64>,
     /// The knee by the shape of throughput over load (Kneedle); a description.
@@ -44,14 +44,14 @@ pub struct Curve {
 pub struct Knee {
     /// The highest level that is delivered (at least 99 %) and not over-saturated.
     pub level: f64,
-    /// The lowest level above it that is not; none where there is none.
+    /// The lowest level above it that is not delivered; none without one.
     pub beyond: Option<f64>,
 }
 
 /// Kneedle's knee.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kneedle {
-    /// Its level, with an interval by bootstrap where that can be had.
+    /// Its level, with a bootstrap interval if possible.
     pub level: Bounded,
     /// Points that it rests on; unstable below 8.
     pub points: u32,
@@ -66,7 +66,7 @@ pub struct Usl {
     pub alpha: f64,
     /// Coherence.
     pub beta: f64,
-    /// Where throughput peaks, with its interval; none where it does not.
+    /// Where throughput peaks, with its interval; none if it does not.
     pub peak: Option<Bounded>,
     /// Points that it rests on.
     pub points: u32,

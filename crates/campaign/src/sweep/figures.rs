@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct Bounded {
     /// The figure.
     pub value: f64,
-    /// Lower end; none where it is not known.
+    /// Lower end; none if unknown.
     pub low: Option<f64>,
-    /// Upper end; none where it is not known, or lies beyond the time limit.
+    /// Upper end; none if unknown, or beyond the time limit.
     pub high: Option<f64>,
 }
 
-/// A distribution in three percentiles; those that too few samples carry are missing.
+/// A distribution in three percentiles; those with too few samples are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PointSpread {
     /// Median.
@@ -25,7 +25,7 @@ pub struct PointSpread {
     pub p90: Option<Bounded>,
     /// 99th percentile.
     pub p99: Option<Bounded>,
-    /// Mean; none where a sample lies beyond the time limit.
+    /// Mean; none if a sample lies beyond the time limit.
     pub mean: Option<f64>,
 }
 
@@ -38,15 +38,15 @@ pub struct TermFigure {
     pub kind: String,
     /// The limit.
     pub limit: f64,
-    /// The figure against it; none for terms about single requests, and where nothing was seen.
+    /// The figure that it limits; none for terms about single requests, and without samples.
     pub value: Option<Bounded>,
     /// Share of requests inside the limit; none for means and figures of the run.
     pub attainment: Option<Bounded>,
-    /// What the run says of it, with its interval; none in files of older versions.
+    /// The run's result for it, with its interval; none in files of older versions.
     #[serde(default)]
     pub state: Option<SloState>,
-    /// Whether the figure as measured keeps it; none where nothing was seen, for terms about single
-    /// requests, and in files of older versions.
+    /// Whether the measured figure keeps it; none without samples, for terms about single requests,
+    /// and in files of older versions.
     #[serde(default)]
     pub kept: Option<bool>,
 }
@@ -58,12 +58,12 @@ impl TermFigure {
     }
 }
 
-/// What a point says.
+/// The figures of a point.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// Whether to believe the run.
+    /// The verdict of the run.
     pub verdict: Verdict,
-    /// Codes of the caveats that make it doubtful.
+    /// Codes of the caveats that cast doubt on it.
     pub doubts: Vec<String>,
     /// Whether it ran to its end.
     pub is_complete: bool,
@@ -71,7 +71,7 @@ pub struct Figures {
     pub ended_by: Option<EndedBy>,
     /// Length of the window in seconds.
     pub window_s: f64,
-    /// Measured requests that were due.
+    /// Measured requests that were scheduled.
     pub requests: u64,
     /// Completed requests.
     pub ok: u64,
@@ -79,9 +79,9 @@ pub struct Figures {
     pub failed: u64,
     /// Failures by class, most frequent first.
     pub errors: Vec<(String, u64)>,
-    /// Rate asked for; none in a closed loop.
+    /// Planned rate; none in a closed loop.
     pub offered_rps: Option<f64>,
-    /// Rate of the due instants, with the chance of this schedule in it.
+    /// Rate of the scheduled instants, with the randomness of this schedule.
     pub scheduled_rps: Option<f64>,
     /// Rate of completed requests.
     pub requests_per_s: Option<f64>,
@@ -91,7 +91,7 @@ pub struct Figures {
     pub total_tps: Option<f64>,
     /// Requests in flight on average.
     pub in_flight: Option<f64>,
-    /// Requests that the server had in its batch on average, where it says so.
+    /// Mean number of requests in the server's batch, if it reports that.
     pub batch: Option<f64>,
     /// TTFT in milliseconds.
     pub ttft_ms: PointSpread,
@@ -101,23 +101,23 @@ pub struct Figures {
     pub e2e_ms: PointSpread,
     /// Output tokens per second of one user.
     pub user_tps: PointSpread,
-    /// Tokens of a prompt, on average over the good ones.
+    /// Mean tokens per prompt of completed requests.
     pub input_tokens: Option<f64>,
-    /// Tokens of an answer, on average over the good ones.
+    /// Mean tokens per completed answer.
     pub output_tokens: Option<f64>,
-    /// The server does not keep up; none where that cannot be told.
+    /// The server does not keep up; none if unknown.
     pub over_saturated: Option<bool>,
-    /// Its queue is full, or it turns requests away.
+    /// Its queue is full, or it rejects requests.
     pub queue_limited: Option<bool>,
-    /// Completions per arrival; none where arrivals depend on answers.
+    /// Completions per arrival; none if arrivals depend on answers.
     pub balance: Option<f64>,
-    /// Whether the window was one state; none where that cannot be told.
+    /// Whether the window was one state; none if unknown.
     pub is_steady: Option<bool>,
-    /// What changed over the window, in words; empty where nothing did.
+    /// What changed over the window, in words; empty if nothing did.
     pub drift: Vec<String>,
     /// Share of good requests.
     pub attainment: Option<Bounded>,
-    /// As many independent requests would say as much about it.
+    /// The number of independent requests that would be worth as much.
     pub n_eff: Option<f64>,
     /// Good requests per second.
     pub goodput_rps: Option<Bounded>,
@@ -129,19 +129,19 @@ pub struct Figures {
     pub joules_per_output_token: Option<f64>,
     /// The SLO, term by term; empty without one.
     pub terms: Vec<TermFigure>,
-    /// What the run says of the whole SLO, with intervals; none without one, and in files of older
+    /// The run's result for the whole SLO, with intervals; none without one, and in files of older
     /// versions.
     #[serde(default)]
     pub slo_state: Option<SloState>,
-    /// Whether the share of good requests as measured reaches the share that was asked for; none where
-    /// none was.
+    /// Whether the measured share of good requests reaches the required share; none without a
+    /// requirement.
     #[serde(default)]
     pub is_target_kept: Option<bool>,
 }
 
 impl Figures {
     /// The figures of a run.
-    pub fn of(summary: &Summary) -> Self {
+    pub fn from_summary(summary: &Summary) -> Self {
         let (load, requests, tokens) = (&summary.load, &summary.requests, &summary.tokens);
         let slo = summary.slo.as_ref();
         let energy = summary.gpu.as_ref().and_then(|gpu| gpu.energy.as_ref());

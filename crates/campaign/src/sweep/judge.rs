@@ -35,15 +35,15 @@ const CLIENT: [CaveatCode; 15] = [
     CaveatCode::ShardsApart,
 ];
 
-/// What came of a point.
+/// The outcome of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "because")]
 pub enum PointStanding {
-    /// It keeps the SLO, by what was seen.
+    /// It keeps the SLO.
     Met,
     /// It does not.
     Missed(Miss),
-    /// The point says nothing.
+    /// The point has no usable figures.
     Unclear(Unclear),
 }
 
@@ -55,27 +55,27 @@ pub enum Miss {
     Term(String),
     /// Too few requests were good.
     Attainment,
-    /// More is asked than answered.
+    /// More requests arrive than complete.
     OverSaturated,
-    /// The server turns requests away (429, 503): its limit is its capacity.
+    /// The server rejects requests (429, 503): its configured limit is its capacity.
     RateLimited,
     /// Too many requests failed.
     Errors,
 }
 
-/// Why a point says nothing.
+/// Why a point has no usable figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unclear {
     /// This client was the bottleneck.
     Client,
-    /// The server was gone for part of it.
+    /// The server was unreachable for part of it.
     ServerGone,
     /// It was stopped.
     Interrupted,
-    /// It was given up, but what was measured keeps the SLO.
+    /// It ended early, but the measured part keeps the SLO.
     GivenUpTooEarly,
-    /// Nothing was measured, or nothing was promised.
+    /// Nothing was measured, or no SLO was given.
     Nothing,
 }
 

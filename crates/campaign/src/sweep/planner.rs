@@ -41,14 +41,14 @@ const AGAIN: usize = 2;
 pub enum SweepStep {
     /// Measure this.
     Measure(PointAsk),
-    /// Everything is known that shall be.
+    /// Everything is known that should be.
     Done,
 }
 
 /// How long a sweep takes from here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimeEstimate {
-    /// Seconds in all, drains and pauses included.
+    /// Seconds in total, including drains and pauses.
     pub seconds: f64,
     /// Points to measure.
     pub points: u32,
@@ -65,7 +65,7 @@ struct Wish {
 
 /// What to measure next, given what has been measured: a function of its arguments alone.
 pub fn next(plan: &SweepPlan, points: &[Point]) -> SweepStep {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     match wish(&view) {
         Some(wish) => SweepStep::Measure(ask(&view, wish)),
         None => SweepStep::Done,

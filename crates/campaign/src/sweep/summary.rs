@@ -17,13 +17,13 @@ use super::{
 pub enum SweepState {
     /// Everything was measured.
     Complete,
-    /// The user stopped it; `--resume` goes on.
+    /// The user stopped it; `--resume` continues.
     Interrupted,
-    /// The target went away and did not come back; `--resume` goes on.
+    /// The target became unreachable and did not come back; `--resume` continues.
     TargetLost,
     /// The target answered, but no request completed; `--resume` continues.
     NoGoodAnswer,
-    /// It still runs, or was killed; `--resume` goes on.
+    /// It is still running, or was killed; `--resume` continues.
     Unfinished,
 }
 
@@ -42,9 +42,9 @@ pub struct SweepFacts {
     pub model: String,
     /// The workload in one line.
     pub workload: String,
-    /// GPUs behind the target, where that was said.
+    /// GPUs behind the target, if given.
     pub gpus: Option<u32>,
-    /// How long it was said to take, before its first point.
+    /// Estimate of its time before the first point.
     pub estimated: Option<TimeEstimate>,
     /// How long it took, in seconds; stops in between are not counted.
     pub took_s: f64,
@@ -57,17 +57,17 @@ pub struct SweepSummary {
     pub schema: String,
     /// Whether to believe it.
     pub verdict: Verdict,
-    /// Why not, and what to know.
+    /// Reasons to doubt it, and what to know.
     pub caveats: Vec<Caveat>,
     /// What was swept.
     pub sweep: SweepFacts,
     /// What was asked.
     pub plan: SweepPlan,
-    /// The answer; none where there is no SLO, or none was looked for.
+    /// The goodput; none without an SLO, or if none was searched for.
     pub goodput: Option<Goodput>,
-    /// The long run at the answer.
+    /// The sustained run at the goodput.
     pub sustained: Option<Sustained>,
-    /// What the points say together.
+    /// What the points show together.
     pub curve: Curve,
     /// Every point, in the order measured.
     pub points: Vec<PointSummary>,
@@ -135,7 +135,7 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
         let what = if ok == 0 { "no request completed" } else { "requests failed" };
         (CaveatCode::Errors, format!("{what}{class}"))
     };
-    let message = format!("no point of this sweep says anything about the server: {why}");
+    let message = format!("no point of this sweep shows anything about the server: {why}");
     Some(Caveat::new(code, Severity::Void, message).advise(
         "run `goodput report` on a point for \
                                                             details",
@@ -159,7 +159,7 @@ fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
         let first = point.figures.doubts.first()?;
         let code = CaveatCode::ALL.iter().find(|code| code.name() == first)?;
         let all = point.figures.doubts.join(", ");
-        let message = format!("the answer rests on {folder}, which is suspect: {all}");
+        let message = format!("the goodput rests on {folder}, which is suspect: {all}");
         Some(Caveat::new(*code, severity, message).advise("run `goodput report` on it for details"))
     };
     points.iter().filter(rests_on).filter_map(of).collect()
@@ -177,7 +177,7 @@ fn sustained(points: &[PointSummary]) -> Option<Sustained> {
     })
 }
 
-/// A point among others.
+/// A point of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointSummary {
     /// Its folder, within that of the sweep.
@@ -192,10 +192,10 @@ pub struct PointSummary {
 /// The highest load that keeps the SLO.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goodput {
-    /// `found`; `at_least` where nothing that was allowed was too much; `unreachable` where no load
-    /// keeps it; `unclear`, with the reason in `because`.
+    /// `found`; `at_least` if no allowed load was over the limit; `unreachable` if no load keeps
+    /// the SLO; `unclear`, with the reason in `because`.
     pub state: GoodputState,
-    /// In words, why it is not known, or what limits it.
+    /// Why it is unknown, or what limits it, in words.
     pub because: String,
     /// The SLO.
     pub slo: String,
@@ -203,50 +203,50 @@ pub struct Goodput {
     pub axis: Axis,
     /// The highest level that independent runs confirmed, on the axis.
     pub confirmed: Option<f64>,
-    /// The lowest level above it at which a run to its end did not keep the SLO beyond doubt, on the
-    /// axis; none where no such run was seen.
+    /// The lowest level above it at which a complete run clearly missed the SLO, on the axis; none
+    /// without such a run.
     pub rejected: Option<f64>,
-    /// Requests per second at the confirmed level: offered in an open loop, answered in a closed one.
+    /// Requests per second at the confirmed level: offered in an open loop, completed in a closed
+    /// one.
     pub confirmed_rps: Option<f64>,
     /// Requests per second at the rejected level.
     pub rejected_rps: Option<f64>,
-    /// Share of good requests at the confirmed level, by the fit through all points near it; that of
-    /// the confirming runs where there is no fit.
+    /// Share of good requests at the confirmed level, by the fit through all points near it; that
+    /// of the confirming runs without a fit.
     pub attainment: Option<f64>,
     /// Lower end of its interval.
     pub attainment_low: Option<f64>,
     /// Upper end.
     pub attainment_high: Option<f64>,
-    /// Share of good requests in the confirming runs alone: those that passed, so it flatters.
+    /// Share of good requests in the confirming runs only: these passed, so it is optimistic.
     #[serde(default)]
     pub seen_attainment: Option<f64>,
-    /// Where the SLO is crossed by the fit, and the interval that holds 95 % of what the points allow;
-    /// an end that nothing bounds is none.
+    /// Where the fit crosses the SLO, with its 95 % interval; an unbounded end is none.
     pub crossing: Option<Bounded>,
     /// Confirming runs.
     pub runs: u32,
     /// Measured requests of the confirming runs.
     pub requests: u64,
-    /// How likely the truth lies more than 3 % below the confirmed level, by the fit; none where the
-    /// fit says too little.
+    /// Probability that the true limit is more than 3 % below the confirmed level, by the fit; none
+    /// if the fit shows too little.
     pub over_claim_risk: Option<f64>,
 }
 
-/// Whether there is an answer.
+/// Whether a goodput was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoodputState {
-    /// Confirmed, and more was too much.
+    /// Confirmed, with a higher load over the limit.
     Found,
-    /// Confirmed, and nothing that was allowed was too much.
+    /// Confirmed, and no allowed load was over the limit.
     AtLeast,
     /// No load keeps the SLO.
     Unreachable,
-    /// It cannot be told.
+    /// Unknown.
     Unclear,
 }
 
-/// The long run at the answer.
+/// The sustained run at the goodput.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sustained {
     /// Its level on the axis.
@@ -255,7 +255,7 @@ pub struct Sustained {
     pub seconds: f64,
     /// Whether it kept the SLO.
     pub standing: PointStanding,
-    /// What drifted over its minutes, in words; empty where nothing did.
+    /// What drifted, in words; empty if nothing did.
     pub drift: Vec<String>,
 }
 
@@ -268,9 +268,9 @@ pub struct Sweeps {
     pub verdict: Verdict,
     /// Each configuration, in the order measured.
     pub configurations: Vec<Configuration>,
-    /// The best one's place in the list, where one has an answer.
+    /// Place of the best configuration in the list, if one has a goodput.
     pub best: Option<usize>,
-    /// How sure that is, in words.
+    /// How certain that is, in words.
     pub because: String,
 }
 
@@ -286,15 +286,15 @@ pub struct Configuration {
     pub values: BTreeMap<String, String>,
     /// Its folder, within that of all.
     pub folder: String,
-    /// How the server started, where we started it.
+    /// How the server started, if goodput started it.
     pub start: Option<ColdStart>,
-    /// Why there is no sweep.
+    /// Why the sweep failed.
     pub failed: Option<String>,
     /// Its sweep.
     pub sweep: Option<SweepSummary>,
 }
 
-/// How long a server takes from nothing.
+/// How long a server takes to start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ColdStart {
     /// From its start until it answered a first small request, in seconds.

@@ -18,7 +18,7 @@ pub struct Request {
 }
 
 /// Everything of a point.
-pub struct Seen {
+pub struct PointTrace {
     pub requests: Vec<Request>,
     pub burn_in: Nanos,
     /// When sending ended.
@@ -41,7 +41,7 @@ struct Course<'a> {
 /// How often a stop is thought about.
 const LOOK: Nanos = Nanos::from_millis(2000);
 
-pub fn run(server: &Server, ask: &PointAsk) -> Seen {
+pub fn run(server: &Server, ask: &PointAsk) -> PointTrace {
     let mut course = Course {
         server,
         ask,
@@ -62,7 +62,7 @@ pub fn run(server: &Server, ask: &PointAsk) -> Seen {
     } else {
         last.unwrap_or(end).max(end)
     };
-    Seen { requests: course.requests, burn_in, end, ended_by, over }
+    PointTrace { requests: course.requests, burn_in, end, ended_by, over }
 }
 
 impl Course<'_> {
@@ -146,7 +146,7 @@ impl Course<'_> {
     }
 }
 
-/// When a point ends before its time: METHOD 3.5.
+/// When a point ends early.
 struct Rule {
     stops: Option<StopEarly>,
     burn_in: Nanos,

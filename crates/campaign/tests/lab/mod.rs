@@ -39,7 +39,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// METHOD's queue: 64 slots, 8 s of service on average (log-normal, CV 1), a wait of 1 s at most.
+    /// The reference queue: 64 slots, 8 s of service on average (log-normal, CV 1), a wait of 1 s
+    /// at most.
     pub fn queue(percent: f64) -> Self {
         let text = "model = \"queue\"\nmax_model_len = 4096\ndefault_tokens = 2\n[delays]\n\
                     ttft = \"1ms\"\nitl = \"lognormal:5656854us:0.8325546\"\nslots = 64\n";

@@ -7,12 +7,12 @@ use goodput_campaign::sweep::{
 use goodput_model::EndedBy;
 
 use super::Server;
-use super::load::{Request, Seen};
+use super::load::{PointTrace, Request};
 
 /// Batches of a window.
 const BATCHES: usize = 20;
 
-pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Figures {
+pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace) -> Figures {
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let counts = |request: &&Request| {
         let promised = server.promised(request.first, request.last);

@@ -13,16 +13,16 @@ use goodput_stats::{RunFacts, Summary, analyse};
 use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
 
 use super::Server;
-use super::load::{Request, Seen};
+use super::load::{PointTrace, Request};
 
-pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Figures {
-    let mut figures = Figures::of(&summary(server, plan, ask, seen));
-    // There is no client here that could be at fault.
+pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace) -> Figures {
+    let mut figures = Figures::from_summary(&summary(server, plan, ask, seen));
+    // No client is involved that could be at fault.
     figures.doubts.retain(|doubt| doubt != "not_observed");
     figures
 }
 
-pub fn summary(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Summary {
+pub fn summary(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace) -> Summary {
     let run = run_plan(server, plan, ask, seen);
     let is_lost = seen.ended_by == EndedBy::Hopeless;
     let sent = (0u64..).zip(&seen.requests).filter(|(_, request)| {
@@ -64,7 +64,7 @@ fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
     record
 }
 
-fn run_plan(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &Seen) -> Plan {
+fn run_plan(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace) -> Plan {
     let mode = match ask.level {
         Level::Rate(rate) => Mode::Open {
             rate: Rate::PerSecond(rate),

@@ -25,7 +25,7 @@ docs/capacity.md has the formulas, assumptions, and limits.
 
 Exit codes:
   0    success
-  2    wrong usage or bad input, or a sweep without an answer";
+  2    wrong usage or bad input, or a sweep without a result";
 
 /// Compute the replicas, GPUs, and cost that a load needs
 ///
@@ -110,12 +110,12 @@ fn number(text: &str) -> Option<f64> {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = number(text).filter(|rate| *rate > 0.0);
-    rate.ok_or_else(|| "a rate is a number of requests per second above zero".to_owned())
+    rate.ok_or_else(|| "a rate is a number of requests per second, above zero".to_owned())
 }
 
 pub(super) fn price(text: &str) -> Result<f64, String> {
     let price = number(text).filter(|price| *price >= 0.0);
-    price.ok_or_else(|| "a price is a number from zero up, without a currency".to_owned())
+    price.ok_or_else(|| "a price is a number of at least zero, without a currency".to_owned())
 }
 
 /// `20%` or `0.2`. A bare `20` could mean either.
@@ -127,7 +127,7 @@ fn headroom(text: &str) -> Result<f64, String> {
     };
     share
         .filter(|share| (0.0..=5.0).contains(share))
-        .ok_or_else(|| "write `20%` or `0.2`; from 0 % to 500 %".to_owned())
+        .ok_or_else(|| "write `20%` or `0.2`, from 0 % to 500 %".to_owned())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -220,16 +220,14 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     };
     let value = number.parse().ok().map(|value: f64| value * scale);
     let value = value.filter(|value| *value > 0.0 && *value < 1.0);
-    value.ok_or_else(|| format!("`{text}` lies not between 0 and 100 %: write `3%` or `0.03`"))
+    value.ok_or_else(|| format!("`{text}` is not between 0 and 100 %: write `3%` or `0.03`"))
 }
 
-/// The first two differences tell nothing of how far blocks spread.
+/// Two differences do not show how far blocks spread.
 fn blocks(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(blocks @ 3..=1000) => Ok(blocks),
-        Ok(0..=2) => {
-            Err("fewer than 3 blocks give no verdict; 6 or more give a good one".to_owned())
-        }
+        Ok(0..=2) => Err("fewer than 3 blocks cannot give a verdict; use 6 or more".to_owned()),
         _ => Err("a number between 3 and 1000".to_owned()),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::value::time;
-use super::{BesideArgs, ObserveArgs};
+use super::{HookArgs, ObserveArgs};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ApiName {
@@ -83,5 +83,5 @@ pub(crate) struct EndpointArgs {
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
     #[command(flatten)]
-    pub(crate) beside: BesideArgs,
+    pub(crate) hooks: HookArgs,
 }

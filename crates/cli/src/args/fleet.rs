@@ -71,11 +71,11 @@ Examples:
   goodput fleet slurm --ranks 8 --partition cpu -- run http://llm:8000 --rate 800 --duration 5m
       A job of eight tasks in the partition `cpu`
   goodput fleet slurm --ranks 8 --time 2h --ranks-per-node 1 -- sweep http://llm:8000
-      A sweep with one rank per node
+      A sweep, with one rank per node
   goodput fleet slurm --ranks 8 --plan plan.toml --dry-run > job.sh
       Write the job script, to submit it with sbatch
 
-The job creates the token with which ranks know each other when it starts, and writes it to no file.
+When it starts, the job creates the token that the ranks share. The token is not written to a file.
 All nodes must share the folder. Ctrl-C stops the ranks, which save what they have; a second one,
 or the first before the job starts, cancels the job.
 

@@ -56,7 +56,7 @@ pub(crate) struct ObserveArgs {
 /// What else happens during a run; not part of the plan.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "During the run")]
-pub(crate) struct BesideArgs {
+pub(crate) struct HookArgs {
     /// Serve the progress of the run as Prometheus metrics at this address, such as 127.0.0.1:9400
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,
@@ -99,7 +99,7 @@ fn gpu(text: &str) -> Result<GpuPlan, String> {
             let numbers = text.strip_prefix("local:").map(|list| {
                 list.split(',').map(|number| number.trim().parse().ok()).collect::<Option<_>>()
             });
-            let wrong = "`auto`, `local`, `local:0,1`, `off`, or URLs with commas between them";
+            let wrong = "expected `auto`, `local`, `local:0,1`, `off`, or URLs separated by commas";
             numbers.flatten().map(GpuPlan::Devices).ok_or_else(|| wrong.to_owned())
         }
     }
@@ -111,9 +111,9 @@ fn share(text: &str) -> Result<f64, String> {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
         None => number(text),
     };
-    share
-        .filter(|share| *share > 0.0 && *share <= 1.0)
-        .ok_or_else(|| "a share of requests: `1%`, or a number above 0 and up to 1".to_owned())
+    share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
+        "write a share of requests: `1%`, or a number above 0 and at most 1".to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -73,5 +73,5 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     percent
         .filter(|percent| *percent > 0.0 && *percent <= 100.0)
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "write it as 5%, above 0% and up to 100%".to_owned())
+        .ok_or_else(|| "write it as `5%`, above 0% and at most 100%".to_owned())
 }

@@ -34,7 +34,7 @@ Exit codes:
   1    internal error
   2    wrong usage or bad input
   3    the server's name cannot be resolved
-  5    requests are missing from the trace (the disk was full or too slow)
+  5    some requests are missing from the trace (the disk was full or too slow)
   130  ended at once";
 
 /// Record live traffic as a trace for `goodput run --trace`
@@ -123,7 +123,7 @@ pub(crate) struct TraceFileArgs {
 
 /// A size as in `100MB`, `2GiB` or plain bytes.
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || "write it as 500KB, 100MB or 2GB; at least 4KB".to_owned();
+    let wrong = || "write it as `500KB`, `100MB`, or `2GB`; at least 4KB".to_owned();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {

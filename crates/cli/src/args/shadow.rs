@@ -221,6 +221,6 @@ pub(crate) struct ShownArgs {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (1e-3..=1e6).contains(&rate) => Ok(rate),
-        _ => Err("requests a second, as in `5` or `0.5`".to_owned()),
+        _ => Err("expected requests per second, as in `5` or `0.5`".to_owned()),
     }
 }

@@ -9,14 +9,14 @@ pub(crate) struct SloArgs {
     #[arg(
         long,
         value_name = "TERMS",
-        long_help = "SLO: terms separated by commas, and presets\n\n\
-            'p99 ttft < 500ms'            a percentile (or `mean`), judged with its interval\n\
-            'ttft < 500ms'                each request by itself: counts for --attainment\n\
-            'ttft < 200ms + 0.5ms/token'  a limit that grows with the prompt\n\
-            'errors < 1%', 'rps > 20', 'output_tps > 1000'    the whole run\n\
-            Also `ttft:p99:lt:500ms` and `ttft:500`. Presets: interactive, batch,\n\
-            mlperf-llama2-70b, mlperf-llama3.1-8b, mlperf-deepseek-r1, each also with -interactive.\n\
-            See docs/slo.md."
+        long_help = "SLO: terms separated by commas, and presets\n\n'p99 ttft < 500ms'            \
+                     a percentile (or `mean`), judged with its interval\n'ttft < 500ms'            \
+                     each request on its own: counts toward --attainment\n'ttft < 200ms + \
+                     0.5ms/token'  a limit that grows with the prompt\n'errors < 1%', 'rps > 20', \
+                     'output_tps > 1000'    the whole run\nAlso `ttft:p99:lt:500ms` and \
+                     `ttft:500`. Presets: interactive, batch,\nmlperf-llama2-70b, \
+                     mlperf-llama3.1-8b, mlperf-deepseek-r1, each also with -interactive.\nSee \
+                     docs/slo.md."
     )]
     pub(crate) slo: Option<String>,
 

@@ -29,7 +29,7 @@ pub(super) fn percentile(text: &str) -> Result<f64, String> {
     let text = text.trim();
     match text.strip_prefix(['p', 'P']).unwrap_or(text).parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent),
-        _ => Err("a percentile lies between 0 and 100".to_owned()),
+        _ => Err("a percentile is between 0 and 100".to_owned()),
     }
 }
 

@@ -311,12 +311,12 @@ pub(crate) enum StructuredDialectName {
 
 fn time_scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().ok().filter(|scale| (1e-6..=1e6).contains(scale));
-    scale.ok_or_else(|| "a positive number: 0.5 is twice as fast".to_owned())
+    scale.ok_or_else(|| "expected a positive number: 0.5 is twice as fast".to_owned())
 }
 
 fn zipf(text: &str) -> Result<f64, String> {
     let power = text.parse::<f64>().ok().filter(|power| (0.0..=10.0).contains(power));
-    power.ok_or_else(|| "a number between 0 and 10".to_owned())
+    power.ok_or_else(|| "expected a number between 0 and 10".to_owned())
 }
 
 const WORKLOAD_EXAMPLES: &str = "\
@@ -324,7 +324,7 @@ Examples:
   goodput workload show --workload chat
       Lengths, arrivals, and three requests of a preset
   goodput workload show mooncake_trace.jsonl
-      The same of a file
+      The same for a file
   goodput workload make --workload chat --num-requests 1000 --output chat.jsonl
       Freeze a workload; run it with `goodput run URL --rate 5 --workload chat.jsonl`
   goodput workload convert azure.csv --to mooncake --output azure.jsonl

@@ -1,4 +1,4 @@
-//! Result files of other tools side by side, also beside a run of ours.
+//! Result files of other tools side by side, with runs of goodput among them.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::error::{Failed, exit};
 use crate::{explicit_flags, output, report};
 use goodput_lab::compare::names::{LONGEST, letter, split};
 
-/// What may be said about files.
+/// The flags that apply to files.
 const ABOUT_FILES: [&str; 4] = ["targets", "json", "quiet", "verbose"];
 
 /// Whether any of the targets is a file.
@@ -28,9 +28,9 @@ fn path_of(target: &str) -> PathBuf {
 /// Shows what the files state, and where they differ.
 pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if let Some((_, name)) = explicit_flags::flags().iter().find(|(id, _)| !is_allowed(id)) {
-        let message = format!("{name} asks for more than files can answer: each is one run");
+        let message = format!("{name} does not apply to result files: each holds one run");
         return Err(Failed::usage(message).hint(
-            "leave it out, or measure: goodput compare URL URL, or folders of repeated runs",
+            "remove it, or compare servers (goodput compare URL URL) or folders of repeated runs",
         ));
     }
     if args.targets.len() < 2 {
@@ -80,18 +80,18 @@ fn name(target: &str, path: &Path, place: usize) -> String {
 /// The run in a file.
 fn one(path: &Path) -> Result<Reported, Failed> {
     let results = read_results(path).map_err(|error| {
-        Failed::usage(error.to_string()).hint(format!("understood are {UNDERSTOOD}"))
+        Failed::usage(error.to_string()).hint(format!("supported: {UNDERSTOOD}"))
     })?;
     let n = results.len();
     let only = results.into_iter().next().filter(|_| n == 1);
     only.ok_or_else(|| {
         Failed::usage(format!("`{}` holds {n} results", path.display()))
-            .hint("a comparison takes files of one: put each result into a file of its own")
+            .hint("a comparison takes files with one result each: split this file")
     })
 }
 
-/// A run of ours by another tool's definitions: written as its file, and read back. With it, how far
-/// to believe it.
+/// A run by another tool's definitions: written as that tool's file and read back, with its verdict
+/// and notes.
 fn converted(
     folder: &Path,
     tool: SourceTool,
@@ -101,7 +101,7 @@ fn converted(
             "`{}` is neither a file nor a folder",
             folder.display()
         ))
-        .hint("files of other tools are compared with each other and with folders of runs"));
+        .hint("compare files of other tools with each other, or with run folders"));
     }
     let (bytes, verdict, notes) = report::converted(folder, tool)?;
     let results =

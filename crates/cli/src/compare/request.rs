@@ -145,32 +145,37 @@ fn load(args: &DesignArgs) -> LoadArgs {
     }
 }
 
-/// What is seen of the servers must be of one of them.
+/// Metrics must be those of a known side.
 fn tell_sides_apart(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Result<(), Failed> {
     let are_several = targets > 1 && args.design.switch_cmd.is_none();
     if are_several && !plan.observe.metrics_urls.is_empty() {
-        return Err(Failed::usage("--metrics-url does not say whose page it is")
-            .hint("leave it out: of each target the page beside its API is read"));
+        return Err(Failed::usage("--metrics-url does not say which target's page it is")
+            .hint("remove it: goodput reads the metrics page next to the API of each target"));
     }
     if are_several && matches!(plan.observe.gpu, GpuPlan::Exporters(_)) {
-        return Err(Failed::usage("--gpu does not say whose GPUs these are")
-            .hint("measure each target by itself with `goodput run`, or use --switch-cmd"));
+        return Err(Failed::usage("--gpu does not say which target's GPUs these are")
+            .hint("measure each target on its own with `goodput run`, or use --switch-cmd"));
     }
     if args.design.at_once {
         if args.endpoint.observe.gpu.as_ref().is_some_and(|gpu| *gpu != GpuPlan::Off) {
-            return Err(Failed::usage("with --at-once nobody knows for whom a GPU works")
-                .hint("leave --gpu out, or measure one after the other"));
+            return Err(Failed::usage(
+                "with --at-once, goodput cannot tell which target a GPU works for",
+            )
+            .hint("remove --gpu, or measure the targets one after the other"));
         }
         plan.observe.gpu = GpuPlan::Off;
     }
     Ok(())
 }
 
-/// A profiler that writes out what it saw would slow what is measured beside it.
+/// A profiler that writes its trace would slow down the other sides, which are measured at the same
+/// time.
 fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
-    if args.endpoint.beside.profile && at_once {
-        return Err(Failed::usage("--profile does not go with --at-once")
-            .hint("leave one of them out: in turns, no side's profiler slows another's run"));
+    if args.endpoint.hooks.profile && at_once {
+        return Err(Failed::usage("--profile cannot be combined with --at-once").hint(
+            "remove one of them: when targets are measured in turn, one's profiler does not slow \
+             another's run",
+        ));
     }
     Ok(())
 }
@@ -199,13 +204,13 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
     })
 }
 
-/// Ascending, each once; empty where it is to be found.
+/// Ascending, each once; empty if it is to be found.
 fn levels(args: &DesignArgs) -> Result<Vec<Level>, Failed> {
     let mut levels: Vec<Level> = args.concurrency.iter().copied().map(Level::Users).collect();
     for rate in &args.rate {
         let Rate::PerSecond(rate) = rate else {
-            return Err(Failed::usage("a comparison has no rate without end")
-                .hint("--concurrency 64 loads a server as far as 64 users do"));
+            return Err(Failed::usage("a comparison cannot use --rate inf")
+                .hint("use --concurrency 64, for example, to load a server with 64 users"));
         };
         levels.push(Level::Rate(*rate));
     }

@@ -63,7 +63,7 @@ const ABOUT_SAVED: [&str; 16] = [
     "verbose",
 ];
 
-/// And about a server that the runs of a baseline are measured on again.
+/// The flags for a server on which the runs of a baseline are repeated.
 const ABOUT_LIVE: [&str; 8] = [
     "model",
     "headers",
@@ -75,21 +75,23 @@ const ABOUT_LIVE: [&str; 8] = [
     "save_text",
 ];
 
-/// Refuses what saved runs, or the plans of a baseline, have answered already.
+/// Refuses flags whose value comes from the saved runs or from the plans of the baseline.
 fn refuse_flags(typed: &[(String, String)], is_live: bool) -> Result<(), Failed> {
     let is_known = |id: &str| ABOUT_SAVED.contains(&id) || (is_live && ABOUT_LIVE.contains(&id));
     let Some((id, name)) = typed.iter().find(|(id, _)| !is_known(id)) else { return Ok(()) };
     Err(match id.as_str() {
-        "count_with" => {
-            Failed::usage("--count-with: saved runs are counted as when they were measured").hint(
-                "measure with --count-with FILE; runs that were so are also compared by that count \
-                     (recounted_tokens_per_s) and in characters (characters_per_s)",
-            )
-        }
-        _ if is_live => Failed::usage(format!("{name} is answered by the baseline's plan"))
-            .hint("leave it out, or measure both targets anew: goodput compare URL URL"),
-        _ => Failed::usage(format!("{name} is answered already: nothing is measured here"))
-            .hint("leave it out, or name servers instead of folders"),
+        "count_with" => Failed::usage(
+            "--count-with does not apply to saved runs: their tokens were counted when they were \
+             measured",
+        )
+        .hint(
+            "measure with --count-with FILE; such runs are also compared by that count \
+             (recounted_tokens_per_s) and in characters (characters_per_s)",
+        ),
+        _ if is_live => Failed::usage(format!("{name} comes from the baseline's plan"))
+            .hint("remove it, or measure both targets again: goodput compare URL URL"),
+        _ => Failed::usage(format!("{name} does not apply to saved results: nothing is measured"))
+            .hint("remove it, or name servers instead of folders"),
     })
 }
 
@@ -117,7 +119,7 @@ fn replan(plan: &Plan, url: &str, args: &CompareArgs) -> Result<Plan, Failed> {
     Ok(plan)
 }
 
-/// Writes the comparison beside what was measured for it.
+/// Writes the comparison into the folder of its runs.
 fn keep(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
     let failed = |error: FolderError| folder_failed(&error);
     if !out.exists() {

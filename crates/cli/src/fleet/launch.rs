@@ -104,7 +104,7 @@ fn plan_text(command: &RankCommand) -> Result<Option<String>, Failed> {
 /// `goodput fleet detect`
 fn show_rank() -> Result<ExitCode, Failed> {
     let rank = detect(|name| std::env::var(name).ok()).map_err(failed)?;
-    let host = rank.rendezvous_host.as_deref().unwrap_or("(not said)");
+    let host = rank.rendezvous_host.as_deref().unwrap_or("(not given)");
     let port = rank.rendezvous_port.map(|port| format!(", port {port}")).unwrap_or_default();
     let line = format!("{} by {}, rendezvous {host}{port}", rank.shard, rank.by);
     output::data((goodput_report::plain(&line) + "\n").as_bytes())?;

@@ -35,13 +35,13 @@ pub(super) fn resolve(
         };
         Mode::Replay { time_scale: trace.time_scale, keep, max_concurrency }
     } else {
-        return Err(Failed::usage("how much load? neither --rate nor --concurrency is given")
+        return Err(Failed::usage("no load given: set --rate or --concurrency")
             .hint("--rate 20 sends 20 requests per second; --concurrency 64 plays 64 users"));
     };
     let is_replay = matches!(mode, Mode::Replay { .. });
     if !is_replay && (trace.time_scale != 1.0 || trace.replay != ReplayName::Timestamps) {
-        return Err(Failed::usage("--time-scale and --replay are about the instants of a trace")
-            .hint("leave them out, or --rate, --concurrency, --schedule and --idle"));
+        return Err(Failed::usage("--time-scale and --replay apply only to the times of a trace")
+            .hint("remove them, or remove --rate, --concurrency, --schedule, and --idle"));
     }
     Ok(Load {
         seed: args.client.seed,
@@ -91,7 +91,7 @@ fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> LoadExtent {
     }
 }
 
-/// METHOD 3.16: what a quick look takes.
+/// What a quick look takes.
 const DEFAULT_DURATION: Duration = Duration::from_mins(1);
 
 /// The longest that `--until` may take where nothing is said.

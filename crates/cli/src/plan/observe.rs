@@ -1,4 +1,4 @@
-//! What shall be looked at on the server's side.
+//! What should be looked at on the server's side.
 
 use goodput_model::Plan;
 
@@ -13,7 +13,7 @@ pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed
     let (typed, observe) = (&args.observe, &mut plan.observe);
     if typed.metrics == Some(MetricsSwitch::Off) && !typed.metrics_urls.is_empty() {
         return Err(Failed::usage("--metrics off and --metrics-url contradict each other")
-            .hint("leave one of them out"));
+            .hint("remove one of them"));
     }
     if let Some(switch) = typed.metrics {
         observe.metrics = switch == MetricsSwitch::On;
@@ -29,13 +29,13 @@ pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed
     if let Some(idle) = typed.gpu_idle {
         observe.gpu_idle = idle;
     }
-    let share = args.beside.traces.as_ref().map(|_| TRACE_SHARE);
+    let share = args.hooks.traces.as_ref().map(|_| TRACE_SHARE);
     observe.trace_share = typed.trace_share.or(observe.trace_share).or(share);
     for pair in &typed.meta {
         let (key, value) = pair
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
-            .ok_or_else(|| Failed::usage("a --meta has no `=`").hint("write --meta gpu=H200"))?;
+            .ok_or_else(|| Failed::usage("--meta without `=`").hint("write --meta gpu=H200"))?;
         plan.system.insert(key.trim().to_owned(), value.trim().to_owned());
     }
     Ok(())

@@ -83,15 +83,16 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     let name = args.workload.as_str();
     if is_description(name) {
         return read_workload(Path::new(name), preset).map_err(|error| {
-            Failed::usage(error.to_string()).hint("docs/workloads.md shows such a file")
+            Failed::usage(error.to_string()).hint("docs/workloads.md has an example")
         });
     }
     if !is_frozen(name) {
         return known(name).map(WorkloadPlan::new);
     }
     let header = frozen::read_header(Path::new(name)).map_err(|error| {
-        Failed::usage(error.to_string())
-            .or_hint(error.hint().unwrap_or("--dataset and --trace read others".to_owned()))
+        Failed::usage(error.to_string()).or_hint(
+            error.hint().unwrap_or("read other files with --dataset or --trace".to_owned()),
+        )
     })?;
     let mut plan = named(&stem(name), SourcePlan::Frozen { file: name.to_owned(), sha256: None });
     // Bodies are as they were made.
@@ -127,11 +128,11 @@ fn is_other_file(name: &str) -> bool {
 
 fn known(name: &str) -> Result<ClassPlan, Failed> {
     preset(name).ok_or_else(|| {
-        let failed = Failed::usage(format!("there is no workload named `{name}`"));
+        let failed = Failed::usage(format!("no workload is named `{name}`"));
         match closest(name, PRESETS) {
             Some(near) => failed.hint(format!("did you mean `{near}`?")),
             None => failed.hint(format!(
-                "presets: {}; or name a .toml file, or a .jsonl file of `goodput workload make`",
+                "presets: {}; or name a .toml file, or a .jsonl file from `goodput workload make`",
                 PRESETS.join(", ")
             )),
         }
@@ -154,14 +155,14 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
     names.sort_unstable();
     if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(
-            Failed::usage(format!("`{twice}` is twice in the mix")).hint("give it one share")
+            Failed::usage(format!("`{twice}` appears twice in the mix")).hint("give it one share")
         );
     }
     let first = classes.first().cloned().ok_or_else(wrong)?;
     Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::new(first) })
 }
 
-/// Whether a data set is a folder of images.
+/// Whether a dataset is a folder of images.
 fn is_images(file: &str, args: &DataArgs) -> bool {
     args.dataset_format.as_deref() == Some("images")
         || (args.dataset_format.is_none() && Path::new(file).is_dir())
@@ -246,15 +247,19 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     ];
     if changes.contains(&true) && plan.classes.iter().any(is_frozen) {
         return Err(Failed::usage(
-            "a frozen workload is sent as it is: these flags change nothing",
+            "a frozen workload is sent as it is: these flags would have no effect",
         )
-        .hint("leave lengths, turns, cache, images and constraints out, or make another file"));
+        .hint(
+            "remove the flags for lengths, turns, cache, images, and constraints, or make another \
+             file",
+        ));
     }
     if args.data.dataset.is_some() {
         refuse_unused_of_data(asked)?;
     } else if is_about_data(&args.data) {
-        return Err(Failed::usage("something about a data set, but no data set")
-            .hint("name one with --dataset"));
+        return Err(
+            Failed::usage("a flag for datasets, but no dataset").hint("name one with --dataset")
+        );
     }
     let trace = &args.trace;
     let of_trace = trace.trace_format.is_some()
@@ -263,9 +268,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         || trace.block_tokens.is_some()
         || !trace.log.plan().is_default();
     if of_trace && trace.trace.is_none() {
-        return Err(
-            Failed::usage("something about a trace, but no trace").hint("name one with --trace")
-        );
+        return Err(Failed::usage("a flag for traces, but no trace").hint("name one with --trace"));
     }
     let is_captioned = |class: &ClassPlan| {
         let has_folder = class.images.as_ref().is_some_and(|images| images.folder.is_some());
@@ -273,9 +276,9 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     };
     if plan.classes.iter().any(is_captioned) {
         return Err(Failed::usage(
-            "prompts of an image folder are its captions: they share nothing",
+            "the prompts of an image folder are its captions, which share no prefix",
         )
-        .hint("leave the cache's state and prefix groups out; --system-tokens is possible"));
+        .hint("remove the flags for cache state and prefix groups; --system-tokens still works"));
     }
     let is_talk = |class: &ClassPlan| {
         class.session.is_some() || matches!(class.source, SourcePlan::Dataset(_))
@@ -283,7 +286,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     let of_turns =
         asked.turn_pause.is_some() || asked.turn_input.is_some() || asked.history.is_some();
     if of_turns && !plan.classes.iter().any(is_talk) {
-        return Err(Failed::usage("a pause, length or history of turns, but no turns")
+        return Err(Failed::usage("a flag for turns, but no turns")
             .hint("add --turns 4, or --workload multi_turn"));
     }
     let has_tools = |class: &ClassPlan| class.session.as_ref().is_some_and(|s| s.tools.is_some());
@@ -293,7 +296,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         || asked.tool_result.is_some()
         || asked.tool_role;
     if of_tools && !plan.classes.iter().any(has_tools) {
-        return Err(Failed::usage("something about tools, but no tool calls")
+        return Err(Failed::usage("a flag for tools, but no tool calls")
             .hint("add --tool-calls 2, or --workload agent"));
     }
     Ok(())
@@ -311,18 +314,16 @@ fn is_about_data(data: &DataArgs) -> bool {
 
 fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
     if !matches!(asked.turns, None | Some(LengthDistribution::Fixed(_))) {
-        return Err(Failed::usage("conversations of a data set have their own turns")
+        return Err(Failed::usage("the conversations of a dataset have their own turns")
             .hint("--turns N plays at most N of them"));
     }
     if asked.turn_input.is_some() || asked.tool_calls.is_some() || asked.fan_out.is_some() {
-        return Err(Failed::usage("turns of a data set have their own text and tools")
-            .hint("leave --turn-input, --tool-calls and --fan-out out"));
+        return Err(Failed::usage("the turns of a dataset have their own text and tools")
+            .hint("remove --turn-input, --tool-calls, and --fan-out"));
     }
     if asked.turns.is_none() && (asked.turn_pause.is_some() || asked.history.is_some()) {
-        return Err(Failed::usage(
-            "a data set is played as single prompts unless turns are asked for",
-        )
-        .hint("add --turns 4"));
+        return Err(Failed::usage("a dataset is played as single prompts unless --turns is given")
+            .hint("add --turns 4"));
     }
     Ok(())
 }
@@ -399,8 +400,9 @@ fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
         }),
         Some("cold" | "reset") => None,
         Some(text) => Some(SharedPlan::from_cache_state(text).ok_or_else(|| {
-            Failed::usage(format!("`{text}` is not a state of the cache"))
-                .hint("cold, reset, warm[=PROMPTS], hit=70%[:GROUPS] or tiling=CONTEXTS:TOKENS")
+            Failed::usage(format!("`{text}` is not a state of the cache")).hint(
+                "write cold, reset, warm[=PROMPTS], hit=70%[:GROUPS], or tiling=CONTEXTS:TOKENS",
+            )
         })?),
     };
     let system_tokens = args.system_tokens.unwrap_or(0);
@@ -416,7 +418,8 @@ fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
     };
     ImagesPlan::from_shorthand(text, args.image_dir.as_deref()).map(Some).ok_or_else(|| {
         Failed::usage(format!("`{text}` does not describe images")).hint(
-            "write 1, 2:640x480 or 1:1024x1024:png; at most 64, and 22 million pixels together",
+            "write 1, 2:640x480, or 1:1024x1024:png; at most 64 images and 22 million pixels in \
+             total",
         )
     })
 }
@@ -427,7 +430,7 @@ fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
     let is_known = matches!(kind, "json" | "regex" | "choice" | "grammar");
     let share = weight(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
         Failed::usage(format!("`{text}` is not a constraint on answers"))
-            .hint("write json, regex, choice or grammar, with a share as in json:50%")
+            .hint("write json, regex, choice, or grammar, if needed with a share, as in json:50%")
     })?;
     let read = |path: &std::path::PathBuf| {
         goodput_files::read_text(path, goodput_files::MOST_SMALL)

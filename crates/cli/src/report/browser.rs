@@ -1,4 +1,4 @@
-//! A page in the browser of whoever sits here.
+//! Opens a page in the user's browser.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const NAME: &str = "report.html";
 pub(super) fn show(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result<(), Failed> {
     let path = to.map_or_else(|| artifact.path().join(NAME), PathBuf::from);
     replace(&path, page.as_bytes())
-        .map_err(|failed| failed.hint("`--output FILE` names another place for the page"))?;
+        .map_err(|failed| failed.hint("name another file with --output FILE"))?;
     output::data(format!("{}\n", plain(&path.display().to_string())).as_bytes())?;
     match program() {
         Some(program) if start(&program, &path) => {}
@@ -27,8 +27,8 @@ pub(super) fn show(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result
             plain(&program)
         )),
         None => output::note(
-            "note: there is no display here; copy the file, or run `goodput ui`, which shows \
-             results to a browser on another machine",
+            "note: this machine has no display; copy the file, or run `goodput ui`, which shows \
+             results in a browser on another machine",
         ),
     }
     Ok(())

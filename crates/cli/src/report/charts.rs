@@ -20,10 +20,9 @@ pub(super) fn write(artifact: &Artifact, to: Option<&Path>) -> Result<(), Failed
     let to = to.map_or_else(|| artifact.path().join("charts"), Path::to_owned);
     let count = draw(artifact, &to)?;
     if count == 0 {
-        let message = format!("`{}` holds nothing to draw", artifact.path().display());
-        return Err(
-            Failed::usage(message).hint("`goodput report` without --format says what there is")
-        );
+        let message = format!("`{}` has no charts", artifact.path().display());
+        return Err(Failed::usage(message)
+            .hint("run `goodput report` without --format to see what it contains"));
     }
     output::note(&format!("{count} charts in {}", plain(&to.display().to_string())));
     Ok(())
@@ -54,8 +53,8 @@ fn write_all(to: &Path, pictures: &[Picture]) -> Result<usize, Failed> {
         return Ok(0);
     }
     fs::create_dir_all(to).map_err(|error| {
-        Failed::usage(format!("cannot make the folder `{}`: {error}", to.display()))
-            .hint("--output names another")
+        Failed::usage(format!("cannot create the folder `{}`: {error}", to.display()))
+            .hint("name another with --output")
     })?;
     for Picture { name, svg } in pictures {
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';

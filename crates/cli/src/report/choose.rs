@@ -44,8 +44,8 @@ fn newest() -> Result<Artifact, Failed> {
     let all = list(Path::new(RUNS));
     let Some(newest) = all.first() else {
         let hint = "name the folder of a result, or measure something first: `goodput sweep mock` \
-                    leaves its result in runs/";
-        return Err(Failed::usage("no result was found under runs/").hint(hint));
+                    writes its result to runs/";
+        return Err(Failed::usage("no results found under runs/").hint(hint));
     };
     let path = plain(&newest.path.display().to_string());
     output::note(&format!("{path} (the newest of {} under {RUNS}/)", all.len()));

@@ -51,8 +51,8 @@ pub(super) fn tables(artifact: &Artifact, detailed: bool, to: Option<&Path>) -> 
     let run = ExportedRun::read(artifact)?;
     let into = to.unwrap_or(artifact.path());
     fs::create_dir_all(into).map_err(|error| {
-        Failed::usage(format!("cannot make the folder `{}`: {error}", into.display()))
-            .hint("--output names the folder that the three tables go into")
+        Failed::usage(format!("cannot create the folder `{}`: {error}", into.display()))
+            .hint("--output names the folder for the three tables")
     })?;
     let export = run.export();
     for table in ParquetTable::ALL {
@@ -75,13 +75,13 @@ pub(crate) fn converted(
 }
 
 fn too_detailed() -> Failed {
-    Failed::usage("--detailed goes with --format vllm and --format sglang")
-        .hint("`--format csv` and `--format parquet` hold every request anyway")
+    Failed::usage("--detailed needs --format vllm or --format sglang")
+        .hint("--format csv and --format parquet include every request anyway")
 }
 
 fn is_sweep() -> Failed {
     Failed::usage("a sweep is several runs, and this format holds one")
-        .hint("export one of the folders in its `points`, or all points with --format csv")
+        .hint("export one of the folders in `points`, or all points with --format csv")
 }
 
 fn say(notes: &[String]) {

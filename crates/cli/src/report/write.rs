@@ -21,13 +21,13 @@ pub(super) fn text(to: Option<&Path>, text: &str) -> Result<(), Failed> {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
     let refused = |why: String| Failed::usage(format!("cannot write `{}`: {why}", path.display()));
     if path.is_dir() {
-        return Err(refused("that is a folder".to_owned()).hint("name a file in it"));
+        return Err(refused("it is a folder".to_owned()).hint("name a file in it"));
     }
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
     if !folder.is_dir() {
-        let why = format!("there is no folder `{}`", folder.display());
-        return Err(refused(why).hint("make it first"));
+        let why = format!("the folder `{}` does not exist", folder.display());
+        return Err(refused(why).hint("create it first"));
     }
     write_whole(path, |mut file| file.write_all(bytes)).map_err(|error| refused(error.to_string()))
 }
@@ -55,6 +55,6 @@ pub(super) fn place(
     })
     .map_err(|error: ExchangeError| {
         Failed::usage(format!("cannot write `{}`: {error}", path.display()))
-            .hint("--output names a file in a folder that is there")
+            .hint("--output names a file in an existing folder")
     })
 }

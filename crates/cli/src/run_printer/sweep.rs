@@ -1,5 +1,5 @@
-//! What is seen while a sweep goes on: the growing curve on a screen of its own, or drawn anew after
-//! each point; elsewhere a line for each.
+//! What is seen while a sweep goes on: the growing curve on a screen of its own, or drawn again
+//! after each point; elsewhere a line for each.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -14,7 +14,7 @@ use crate::printer::Printer;
 use goodput_lab::compare::gates::read as read_gates;
 use goodput_lab::host;
 
-/// Chance of a wrong word about any of the tested figures.
+/// Probability of a wrong verdict about any of the tested figures.
 const ALPHA: f64 = 0.05;
 
 /// What was asked, without secrets: values of headers and of queries are left out.
@@ -49,15 +49,15 @@ pub(super) fn plan(
     })
 }
 
-/// What must hold, where live traffic can tell it.
+/// The gates; each must be one that live traffic can decide.
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     const HINT: &str = "write --gate 'p99 ttft < +5%, errors < +1%'";
     let gates = read_gates(texts, &Printer::new(false)).map_err(|failed| failed.hint(HINT))?;
     match gates.iter().find(|gate| !can_judge(gate)) {
         None => Ok(gates),
         Some(gate) => Err(Failed::usage(format!(
-            "the gate `{gate}` is about a load that somebody sets: live traffic tells percentiles \
-             of ttft, tpot, itl and e2e, and errors"
+            "the gate `{gate}` needs a load that goodput sets: on live traffic, use percentiles of \
+             ttft, tpot, itl, and e2e, and errors"
         ))
         .hint(HINT)),
     }
@@ -144,7 +144,7 @@ fn head(args: &CandidateArgs) -> Result<HeadRules, Failed> {
     let mut head = HeadRules::new(args.forward_credentials);
     for line in &args.candidate_header {
         let Some((name, value)) = line.split_once(':') else {
-            return Err(Failed::usage("a --candidate-header has no colon")
+            return Err(Failed::usage("--candidate-header without a colon")
                 .hint("write --candidate-header 'Name: value'"));
         };
         head.add(name.trim(), value.trim()).map_err(Failed::usage)?;
@@ -153,7 +153,7 @@ fn head(args: &CandidateArgs) -> Result<HeadRules, Failed> {
         let key = std::env::var(name).ok().filter(|key| !key.is_empty());
         let key = key.ok_or_else(|| {
             Failed::usage(format!("the environment variable {name} is empty or not set"))
-                .hint(format!("export {name}=…, or leave --candidate-key-env out"))
+                .hint(format!("export {name}=…, or remove --candidate-key-env"))
         })?;
         head.add("authorization", &format!("Bearer {}", key.trim())).map_err(Failed::usage)?;
     }
@@ -163,7 +163,7 @@ fn head(args: &CandidateArgs) -> Result<HeadRules, Failed> {
             // Not of what nothing lets pass.
             let would_pass = HeadRules::new(true).let_pass(name).is_ok();
             if would_pass {
-                failed.hint("--forward-credentials lets clients' credentials pass")
+                failed.hint("add --forward-credentials to send clients' credentials")
             } else {
                 failed
             }

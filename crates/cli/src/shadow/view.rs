@@ -34,11 +34,11 @@ pub(super) struct ShadowView {
 /// What passes.
 struct PassingTraffic {
     figures: Arc<ShadowFigures>,
-    told: Mutex<Told>,
+    told: Mutex<TrafficNotes>,
 }
 
 /// What was said of the traffic.
-struct Told {
+struct TrafficNotes {
     connections: ConnectionLimit,
     standing: MirrorStanding,
 }
@@ -47,7 +47,7 @@ impl ShadowView {
     pub(super) fn new(args: &ShadowArgs, commands: Sender<ObserverCommand>) -> Self {
         let signals = Signals::default();
         let (how, quiet) = (args.shown.screen, args.shown.quiet);
-        let progress = Progress::of(how, quiet, "shadow", &signals);
+        let progress = Progress::new(how, quiet, "shadow", &signals);
         let ticker = Ticker::of_line(quiet, progress.is_rewritten(), output::note);
         let screen = progress.screen().cloned();
         let ticker = if screen.is_some() { ticker.behind_screen() } else { ticker };
@@ -65,7 +65,7 @@ impl ShadowView {
     /// From now on these figures are shown.
     pub(super) fn follow(&self, args: &ShadowArgs, figures: &Arc<ShadowFigures>) {
         let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
-        let told = Mutex::new(Told { connections, standing: MirrorStanding::Going });
+        let told = Mutex::new(TrafficNotes { connections, standing: MirrorStanding::Going });
         let _ = self.traffic.set(PassingTraffic { figures: Arc::clone(figures), told });
     }
 

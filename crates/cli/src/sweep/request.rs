@@ -125,13 +125,15 @@ fn sweep(
     let effort = match (levels.quick, levels.certified) {
         (true, _) => Effort::Quick,
         (_, true) => Effort::Certified,
-        // Nobody waits half an hour to see what a tool does.
+        // A first try should not take half an hour.
         _ if is_demo => Effort::Quick,
         _ => Effort::Standard,
     };
     if axis == Axis::Concurrency && (point.max_concurrency.is_some() || levels.closed_loop_too) {
-        return Err(Failed::usage("a closed loop has neither a cap nor a closed-loop twin")
-            .hint("leave out --max-concurrency and --closed-loop-too"));
+        return Err(Failed::usage(
+            "--max-concurrency and --closed-loop-too do not apply to a closed loop",
+        )
+        .hint("remove them"));
     }
     let given = given(levels, axis)?;
     let bounds = (given.first().copied(), given.last().copied());
@@ -160,14 +162,14 @@ fn given(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
     let mut given: Vec<f64> = levels.concurrency.iter().copied().map(f64::from).collect();
     for rate in &levels.rates {
         let Rate::PerSecond(rate) = rate else {
-            return Err(Failed::usage("a sweep has no rate without end")
+            return Err(Failed::usage("a sweep cannot use the rate `inf`")
                 .hint("`goodput run --rate inf` sends everything at once"));
         };
         given.push(*rate);
     }
     if let (Some(from), Some(to)) = (levels.from, levels.to) {
         if from >= to {
-            let message = format!("--from {from} does not lie below --to {to}");
+            let message = format!("--from {from} is not below --to {to}");
             return Err(Failed::usage(message).hint("write --from 1 --to 50 --points 12"));
         }
         given.extend(spaced(from, to, levels.points.unwrap_or(0)));

@@ -131,7 +131,7 @@ fn missing_clients_are_named_with_their_share() {
     let fleet = Fleet::new(4);
     let found = fleet.merged([0, 1, 3], 5);
     let (severity, message) = said(&found, "shard_missing");
-    // METHOD 3.9: above 5 % it is another load.
+    // Above 5 % it is another load.
     assert_eq!(severity, "void");
     assert!(message.contains("1 of 4 ranks left no records (rank 2)"), "{message}");
     assert!(message.contains("25.0 % of the planned load, about 60 requests,"), "{message}");

@@ -238,7 +238,7 @@ fn a_client_that_dies_is_named_and_the_others_go_on() {
     second.wait().unwrap();
     let first = ended(first);
     assert_eq!(first.code, Some(5), "{}", first.stderr);
-    ended(third).assert_finished("a client whose neighbour died");
+    ended(third).assert_finished("a rank whose neighbor died");
     let whole = summary(&first);
     assert_eq!(whole["verdict"], "void");
     let cut = client(&whole, 1);
@@ -350,7 +350,7 @@ fn who_waits_for_client_0_can_be_stopped() {
 }
 
 #[test]
-fn clients_that_nobody_brings_together_are_merged_by_hand() {
+fn ranks_without_a_rendezvous_are_merged_by_hand() {
     let fleet = Fleet::new();
     let url = fleet.mock.url();
     for shard in ["0/2", "1/2"] {

@@ -222,12 +222,12 @@ fn what_is_refused_leaves_nothing_behind() {
         assert!(outcome.stderr.contains(hint), "{args:?}: {}", outcome.stderr);
     };
     refused(&["--listen", "0.0.0.0:0"], "--expose");
-    refused(&["--listen", "127.0.0.1:9"], "the address that goodput is to listen on itself");
+    refused(&["--listen", "127.0.0.1:9"], "the address that goodput itself listens on");
     refused(&["--listen", "192.0.2.1:0", "--expose"], "cannot listen");
     refused(&["--metrics-listen", "192.0.2.1:0"], "--expose");
     refused(&["--metrics-listen", "192.0.2.1:0", "--expose"], "cannot listen");
     refused(&["--share", "0%"], "5%");
-    // A name that nobody knows: one error, no promise.
+    // A name that does not resolve: one error, nothing else.
     let unknown = ["record", "--upstream", "http://nowhere.invalid", "--output", "trace.jsonl"];
     let outcome = session.run(&[&unknown[..], &["--listen", "127.0.0.1:0"]].concat());
     assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);

@@ -11,7 +11,7 @@ use serde_json::json;
 #[test]
 fn wrong_usage_is_said_clearly_and_exits_with_2() {
     let cases: [(&[&str], &str); 34] = [
-        (&["run", "mock"], "neither --rate nor --concurrency"),
+        (&["run", "mock"], "set --rate or --concurrency"),
         (&["run", "mock", "--rate", "1", "--concurrency", "1"], "cannot be used with"),
         (&["run", "mock", "--rate", "-1"], "--rate"),
         (&["run", "mock", "--rate", "inf"], "--num-requests"),
@@ -357,7 +357,7 @@ fn report_gives_exactly_what_the_run_printed() {
     assert!(again.stderr.contains("not empty"), "{}", again.stderr);
 }
 
-/// The page at `http://ADDRESS/metrics`; none where nobody answers.
+/// The page at `http://ADDRESS/metrics`; none if nothing answers.
 fn scraped(url: &str) -> Option<String> {
     let address = url.strip_prefix("http://")?.strip_suffix("/metrics")?;
     let mut stream = TcpStream::connect(address).ok()?;
@@ -390,8 +390,8 @@ fn runs_show_themselves_while_they_go_on() {
     let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut urls = said.filter_map(|line| line.split_once("http://").map(|(_, to)| to.to_owned()));
     let url = format!("http://{}", urls.next().unwrap());
-    // A later run is under way, whichever this thread comes in time for: the first shows what it
-    // was, to the request.
+    // Whichever later run this thread is in time for: the first run shows its final counts, to the
+    // request.
     let of = |run: &str| format!(r#"{{target="mock:ttft=5ms,itl=1ms",run="repeat-{run}""#);
     let is_at_work = |page: &str, run: &str| {
         let measured = format!("goodput_run_phase{},phase=\"measured\"}} 1", of(run));

@@ -43,7 +43,7 @@ fn found(outcome: Outcome) -> (Outcome, Value) {
     (outcome, found)
 }
 
-/// The first of twelve that has so many blocks: a busy machine makes runs void, but not for ever.
+/// The first of twelve that has this many blocks: a busy machine makes runs void, but not forever.
 fn counted<T>(blocks: f64, mut once: impl FnMut() -> (T, (Outcome, Value))) -> (T, Outcome, Value) {
     let mut why = String::new();
     for _ in 0..12 {
@@ -82,7 +82,7 @@ fn wait_for_run(session: &Session, number: u32) -> PathBuf {
     wait_for(session, "out/points", number, 200)
 }
 
-/// The same in any folder, once its log has so many bytes.
+/// The same in any folder, once its log has this many bytes.
 fn wait_for(session: &Session, folder: &str, number: u32, bytes: u64) -> PathBuf {
     let deadline = now() + Nanos::from_millis(60_000);
     let prefix = format!("{number:03}-");
@@ -224,7 +224,7 @@ fn engines_that_take_turns() {
     }
     let said = std::fs::read_to_string(session.path("out/switch.log")).unwrap();
     assert!(said.contains(&format!("switched to b at {}", server.url())), "{said}");
-    // Its other name is no other server.
+    // Another name for it is not another server.
     let same = b.replace("127.0.0.1", "localhost");
     assert_ne!(same, b);
     let twice = session.run(&["compare", &a, &same, "--rate", "40", "--at-once", "--out", "twice"]);
@@ -384,7 +384,7 @@ fn what_makes_no_sense() {
     for (args, says) in [
         (&[FAST][..], "--aa"),
         (&[FAST, FAST, "--aa"], "one target"),
-        (&[FAST, FAST, "--rate", "inf"], "without end"),
+        (&[FAST, FAST, "--rate", "inf"], "--rate inf"),
         (&[FAST, FAST, "--gate", "p99 ttft"], "ttft"),
         (&[FAST, FAST, "--gate", "goodput > -3%"], "--slo"),
         (&[FAST, FAST, "--rate", "2", "--concurrency", "2"], "--concurrency"),

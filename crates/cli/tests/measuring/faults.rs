@@ -288,7 +288,7 @@ fn a_connection_that_dies_under_a_request_is_reopened_once_and_counted() {
     assert_eq!(number(&summary, "requests.reconnects"), 3.0);
 }
 
-/// A chat stream of one token, for which the server counts so many tokens of prompt.
+/// A chat stream of one token, for which the server counts this many prompt tokens.
 fn counted(prompt_tokens: u32) -> Vec<Step> {
     let end = end_events(1).replace(":7,", &format!(":{prompt_tokens},"));
     vec![

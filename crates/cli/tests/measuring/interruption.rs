@@ -75,7 +75,7 @@ fn the_drain_limit_cuts_off_what_never_ends() {
         &["--rate", "100", "--num-requests", "5", "--max-tokens", "9", "--drain", "500ms"],
     );
     assert_eq!(number(&summary, "requests.errors.cut_off"), 5.0);
-    assert_eq!(outcome.code, Some(3), "nothing ended well");
+    assert_eq!(outcome.code, Some(3), "nothing completed");
 }
 
 #[test]

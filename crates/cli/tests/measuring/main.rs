@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod accuracy;
-mod beside;
 mod cli;
 mod compare;
 mod faults;
+mod hooks;
 mod instrument;
 mod interruption;
 mod regressions;

@@ -131,7 +131,7 @@ fn stalls_are_the_largest_gaps_and_stay_in_flight() {
             assert_eq!(number(&summary, "metrics.max_gap.censored"), 10.0);
             assert_eq!(number(&summary, "metrics.tpot.censored"), 10.0);
             assert!(at(&summary, "metrics.e2e.mean").is_null());
-            // Ten stalls of 600 ms within 950 ms of sending: about six under way on average.
+            // Ten stalls of 600 ms within 950 ms of sending: about six in flight on average.
             let in_flight = number(&summary, "load.in_flight_mean");
             assert!(in_flight > 3.0, "{in_flight} in flight");
         });
@@ -282,7 +282,7 @@ fn a_request_held_by_a_cap_is_not_sent_after_a_stop() {
         signal(&child, "-INT");
         let outcome = crate::support::outcome(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
-        // One every 400 ms until the signal, and the one under way: not the queue behind it.
+        // One every 400 ms until the signal, and the one in flight: not the queue behind it.
         about_time(|| {
             assert!(server.requests().len() <= 8, "{} requests", server.requests().len());
         });

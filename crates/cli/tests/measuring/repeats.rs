@@ -77,7 +77,7 @@ fn what_runs_say_together_follows_from_each() {
         let second = std::fs::read_to_string(session.path("out/repeat-2/summary.json")).unwrap();
         assert_eq!(session.run(&["report", "out/repeat-2", "--json"]).stdout, second);
         let page = session.run(&["report", "out", "-v"]).stdout;
-        assert!(page.contains("3 of 3 asked for") && page.contains("repeat-3"), "{page}");
+        assert!(page.contains("3 of 3 requested runs") && page.contains("repeat-3"), "{page}");
         let again = session.run(&[&SHORT[..], &["--repeat", "2"]].concat());
         assert_eq!(again.code, Some(2), "the folder is taken: {}", again.stderr);
     });

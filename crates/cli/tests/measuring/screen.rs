@@ -12,7 +12,7 @@ const LEAVE: &str = "\x1b[?1049l";
 const PATIENCE: &str = "240";
 
 /// A run on a terminal, where each key is typed once its words were seen there; what was seen. None
-/// where the system makes no terminals.
+/// if the system makes no terminals.
 #[expect(clippy::print_stderr, reason = "who reads the test's output should know")]
 fn on_terminal(session: &Session, args: &str, keys: &[(&str, &str)]) -> Option<String> {
     let mut probe = Command::new("script");
@@ -78,7 +78,7 @@ fn a_screen_is_entered_and_left_and_the_report_follows() {
     assert!(rest.contains("run folder: out"), "{rest}");
     // On a busy machine the verdict may be void, and says so.
     assert!(rest.contains("code 0") || rest.contains("code 5"), "{rest}");
-    // A terminal: the verdict has its colour.
+    // A terminal: the verdict has its color.
     assert!(rest.contains("Verdict     \x1b[3"), "{rest:?}");
 }
 
@@ -111,7 +111,7 @@ fn a_line_where_one_is_wanted_and_nothing_where_it_is_quiet() {
 }
 
 #[test]
-fn colours_are_asked_for_or_not() {
+fn color_follows_the_flag_and_the_environment() {
     let session = Session::new();
     let outcome = session.run(&[
         "run",

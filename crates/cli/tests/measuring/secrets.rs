@@ -204,15 +204,15 @@ fn a_file_that_chooses_whose_key_goes_where_is_said() {
     let planned = run(&["--plan", "a/plan.toml", "--out", "b"]);
     planned.assert_finished("");
     let host = server.address();
-    let line = format!("warning: the key in $OTHER_SECRET goes to {host}: a file chose both\n");
+    let line = format!("warning: the key in $OTHER_SECRET goes to {host}: a file names both\n");
     assert_eq!(planned.stderr.matches(&line).count(), 1, "{}", planned.stderr);
     let sent = server.requests();
     assert_eq!(sent.last().unwrap().header("authorization"), Some("Bearer sk-other-secret"));
     // The host was typed: the variable alone is the file's.
     let again = run(&[&url, "--plan", "a/plan.toml", "--out", "c"]);
-    let line = format!("note: the key in $OTHER_SECRET goes to {host}: a file chose that variable");
+    let line = format!("note: the key in $OTHER_SECRET goes to {host}: a file names that variable");
     assert!(again.stderr.contains(&line), "{}", again.stderr);
-    // The usual variable is no choice.
+    // Naming the usual variable is not a choice.
     run(&[&[url.as_str(), "--out", "d"], &load[..]].concat()).assert_finished("");
     let usual = run(&["--plan", "d/plan.toml", "--out", "e"]);
     usual.assert_finished("");
@@ -236,7 +236,7 @@ fn lists_of_targets_that_choose_keys_are_said_before_the_first_request() {
     let args = ["compare", "--targets", "targets.toml", "--rate", "1", "--model", "m"];
     let outcome = outcome_of(session.command(&args).env("OTHER_SECRET", "sk-other-secret"));
     assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
-    let line = format!("warning: the key in $OTHER_SECRET goes to {host}: a file chose both");
+    let line = format!("warning: the key in $OTHER_SECRET goes to {host}: a file names both");
     assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
 }
 

@@ -10,7 +10,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 use serde_json::Value;
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -27,7 +27,7 @@ fn arguments(port: u16, serve: &str, more: &[&str]) -> Vec<String> {
     all.map(str::to_owned).collect()
 }
 
-/// All processes that are alive: number, parent, group. Whose end nobody has noted yet is not.
+/// All processes that are alive: number, parent, group. A zombie is not.
 fn processes() -> Vec<[i32; 3]> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

@@ -75,7 +75,7 @@ fn replicas_are_added_up_and_secrets_stay_out_of_files() {
         let urls = [
             format!("{}/metrics?token=hunter22sesame", one.url()),
             format!("{}/metrics", two.url()),
-            // Nobody listens there.
+            // Nothing listens there.
             "http://127.0.0.1:9/metrics".to_owned(),
         ];
         let load = ["--concurrency", "2", "--duration", "2s"];
@@ -138,8 +138,8 @@ fn what_cannot_be_read_is_said_before_the_load() {
     }
 }
 
-/// Forty requests in two seconds, all of them good: the summary, what was said, and whether the
-/// client was in doubt of itself though nobody else used the machine.
+/// Forty requests in two seconds, all of them completed: the summary, stderr, and whether the
+/// client doubted itself although nothing else used the machine.
 fn steady(settings: &str, flags: &[&str]) -> (Value, String, bool) {
     let target = format!("mock:ttft=20ms,itl=2ms,slots=64{settings}");
     let load = ["run", &target, "--json", "--out", "out", "--rate", "20", "--duration", "2s"];

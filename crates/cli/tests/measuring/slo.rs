@@ -198,12 +198,12 @@ fn a_server_that_does_not_stream_keeps_no_promise_about_tokens() {
     // Fifty tokens were planned, and the server counts three.
     assert!(has("input_length"), "{}", summary["caveats"]);
     let page = session.run(&["report", "out", "-v"]).stdout;
-    for words in ["chat, streaming asked for, answers came whole", "UNDECIDED: answers came whole"]
+    for words in ["chat, streaming requested, answers came whole", "UNDECIDED: answers came whole"]
     {
         assert!(page.contains(words), "{words}\n{page}");
     }
     for (args, expected) in [
-        // What nobody asked about single requests would be reported, were there anything to report.
+        // Per-request figures, which were not requested, would be reported if there were any.
         (&["--slo", "ttft < 2s"][..], 5),
         (&["--slo", "p50 tpot < 1s"], 5),
         (&["--until", "p50 ttft ±50%"], 5),

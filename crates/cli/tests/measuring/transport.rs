@@ -57,7 +57,7 @@ fn http2_with_prior_knowledge() {
 fn names_of_two_families_reach_a_server_on_one() {
     let session = Session::new();
     let mock = MockProcess::fast(&session, &[]);
-    // `localhost` may resolve to ::1 first, where nobody listens.
+    // `localhost` may resolve to ::1 first, where nothing listens.
     let url = format!("http://localhost:{}", mock.port);
     let (outcome, _) = Session::new().measure(&url, &SMALL);
     outcome.assert_finished("");

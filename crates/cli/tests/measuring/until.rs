@@ -3,10 +3,10 @@
 use crate::support::{Session, about_time, at, number, timed, undisturbed};
 use serde_json::Value;
 
-/// Answers so slow that the delays of a busy machine are small beside them.
+/// Answers so slow that the delays of a busy machine are small in comparison.
 const STEADY: &str = "mock:ttft=200ms,itl=2ms";
 
-/// Ends by this rule, whose figure stands for itself from so many requests on.
+/// Ends by this rule, whose figure stands alone from this many requests on.
 fn ends_early(load: &[&str], until: &str, fewest: f64) {
     let session = Session::new();
     let rule = ["--until", until, "--min-duration", "1s", "--duration", "30s"];
@@ -35,7 +35,7 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
     );
     assert_eq!(session.run(&["report", "out", "--json"]).stdout, outcome.stdout);
     let page = session.run(&["report", "out", "-v"]).stdout;
-    assert!(page.contains("ended by --until: enough was known"), "{page}");
+    assert!(page.contains("ended by --until: the figures were known well enough"), "{page}");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn what_it_takes_is_said_before() {
     assert!(there.stderr.contains("p95 TTFT to ±10 % needs about"), "{}", there.stderr);
 }
 
-/// A point of a sweep that asks for more than the server can do: it is given up, what was under way
-/// counts as far as it is known, and nobody calls it interrupted.
+/// A point of a sweep that offers more than the server can do: it ends early, requests in flight
+/// count as far as they are known, and it is not called interrupted.
 #[test]
 fn a_point_out_of_reach_is_given_up() {
     timed(|| {

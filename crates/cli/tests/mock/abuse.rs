@@ -50,7 +50,7 @@ fn what_is_no_request_is_told_so_and_hung_up_on() {
         assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{shown}: {said}");
         assert!(said.contains("\r\nconnection: close\r\n"), "{shown}: {said}");
     }
-    mock.assert_serves("after what is no request");
+    mock.assert_serves("after bytes that are not a request");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn bodies_that_cannot_be_served() {
     ];
     let mut line = mock.connect();
     for (path, body, param) in bodies {
-        // One connection for all: a refusal is no reason to hang up.
+        // One connection for all: a rejected request does not close it.
         line.send(post(path, &body));
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
         let answer = line.answer().unwrap_or_else(|| panic!("{shown}: no answer"));
@@ -314,7 +314,7 @@ fn patience_ends() {
     // Who is being answered is not idle, however long it takes.
     let mut stream = mock.connect();
     stream.send(post(CHAT, LONG.replace("100000", "80")));
-    // A few bytes now and then are no sign of life: the request must come in time.
+    // A few bytes now and then do not count as progress: the request must arrive in time.
     while now() - begin < Nanos::from_millis(700) {
         half_head.try_send(" ");
         half_body.try_send(" ");

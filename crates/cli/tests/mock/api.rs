@@ -192,12 +192,12 @@ fn giving_up_a_stream_of_http2_frees_its_slot() {
     mock.assert_serves("after a stream that was given up");
 }
 
-/// Status, version and body of what curl gets; none where there is no curl that can.
+/// Status, version, and body of what curl gets; none if no curl can.
 #[expect(clippy::print_stderr, reason = "who reads the test's output should know")]
 fn curl(args: &[&str]) -> Option<(String, String)> {
     let about = Command::new("curl").arg("--version").output().ok()?;
     if !String::from_utf8_lossy(&about.stdout).contains("HTTP2") {
-        eprintln!("not run: there is no curl that knows HTTP/2");
+        eprintln!("not run: no curl with HTTP/2");
         return None;
     }
     let told =

@@ -7,7 +7,7 @@ use goodput_model::{CaveatCode, ErrorClass, RequestRecord};
 use serde_json::{Value, json};
 
 /// Twenty requests for eight tokens each, on connections of their own: a connection that breaks
-/// takes nobody with it, and none is tried a second time.
+/// affects no other request, and none is retried.
 const TWENTY: [&str; 11] = [
     "--concurrency",
     "2",
@@ -36,13 +36,13 @@ const IN_TURN: [&str; 9] = [
 ];
 
 /// A run against a mock, with the mock still there to ask.
-struct Ran {
+struct MockRun {
     mock: MockProcess,
     session: Session,
     summary: Value,
 }
 
-impl Ran {
+impl MockRun {
     fn new(mock_args: &[&str], run_args: &[&str]) -> Self {
         Self::despite(&[], mock_args, run_args)
     }
@@ -106,7 +106,7 @@ const FAILURES: [(&str, &str, &str, usize); 19] = [
 #[test]
 fn each_fault_has_its_class_and_its_count() {
     for (fault, class, stage, events) in FAILURES {
-        let ran = Ran::with_fault(&format!("{fault}:1/4"), &TWENTY);
+        let ran = MockRun::with_fault(&format!("{fault}:1/4"), &TWENTY);
         let kind = fault.split('=').next().unwrap();
         ran.assert_five(kind, class, stage, fault);
         let records = ran.records();
@@ -133,16 +133,16 @@ fn answers_in_one_piece_have_the_same_faults() {
     ];
     for (fault, class, stage) in cases {
         let args = [&TWENTY[..], &["--no-stream"]].concat();
-        let ran = Ran::with_fault(&format!("{fault}:1/4"), &args);
+        let ran = MockRun::with_fault(&format!("{fault}:1/4"), &args);
         let context = format!("{fault} in one piece");
         ran.assert_five(fault, class, stage, &context);
     }
 }
 
-/// Over HTTP/2 a stream breaks, not its connection: with two users on one connection nobody else
-/// fails, and no other connection is opened.
+/// Over HTTP/2 a stream breaks, not its connection: with two users on one connection no other
+/// request fails, and no other connection is opened.
 #[test]
-fn a_broken_stream_of_http2_leaves_its_neighbours_alone() {
+fn a_broken_http2_stream_leaves_other_streams_alone() {
     let args = [&TWENTY[..6], &["--no-probe", "--canary", "off", "--http2"]].concat();
     let args = [&args[..], &["--workers", "1"]].concat();
     let cases = [
@@ -155,7 +155,7 @@ fn a_broken_stream_of_http2_leaves_its_neighbours_alone() {
         ("html", "html", "first_token"),
     ];
     for (fault, class, stage) in cases {
-        let ran = Ran::with_fault(&format!("{fault}:1/4"), &args);
+        let ran = MockRun::with_fault(&format!("{fault}:1/4"), &args);
         let context = format!("{fault} over HTTP/2");
         ran.assert_five(fault.split('=').next().unwrap(), class, stage, &context);
         let mut connections: Vec<_> =
@@ -168,7 +168,8 @@ fn a_broken_stream_of_http2_leaves_its_neighbours_alone() {
 #[test]
 fn garbage_over_http2_ends_the_connection_and_the_next_one_works() {
     let args = [&IN_TURN[..], &["--http2", "--workers", "1"]].concat();
-    Ran::with_fault("bad-http:1/4", &args).assert_five("bad-http", "bad_http", "headers", "HTTP/2");
+    MockRun::with_fault("bad-http:1/4", &args)
+        .assert_five("bad-http", "bad_http", "headers", "HTTP/2");
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn a_stall_beyond_the_limit_is_a_timeout_over_both_protocols() {
             let args = ["--rate", "100", "--arrivals", "constant", "--num-requests", "20"];
             let more = ["--max-tokens", "8", "--timeout", "500ms", "--no-probe", "--canary", "off"];
             let args = [&args[..], &more, protocol].concat();
-            let ran = Ran::with_fault("stall=1m:1/4", &args);
+            let ran = MockRun::with_fault("stall=1m:1/4", &args);
             // Of a busy machine other answers, too, may take half a second.
             about_time(|| {
                 ran.assert_five("stall", "timeout", "stream", &format!("{protocol:?}"));
@@ -194,7 +195,7 @@ fn a_stall_beyond_the_limit_is_a_timeout_over_both_protocols() {
 
 #[test]
 fn a_kept_connection_that_is_reset_is_reopened_once_and_counted() {
-    let ran = Ran::with_fault("reset:1/4", &IN_TURN);
+    let ran = MockRun::with_fault("reset:1/4", &IN_TURN);
     // 20 answers need 26 questions, of which every fourth is met by a reset.
     assert_eq!((ran.ok(), ran.mock.injected("reset")), (20.0, 6.0));
     assert_eq!(number(&ran.summary, "requests.reconnects"), 6.0);
@@ -220,7 +221,7 @@ fn refused_connections_are_refused_for_that_time_only() {
         let rate =
             ["--rate", "50", "--arrivals", "constant", "--duration", "3s", "--max-tokens", "2"];
         let args = [&rate[..], &["--no-probe", "--canary", "off"]].concat();
-        let ran = Ran::with_fault("refuse@1s+1s", &args);
+        let ran = MockRun::with_fault("refuse@1s+1s", &args);
         let records = ran.records();
         let (good, bad): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.is_ok());
         let mut due: Vec<_> = bad.iter().map(|record| record.scheduled).collect();
@@ -241,7 +242,7 @@ fn refused_connections_are_refused_for_that_time_only() {
 
 #[test]
 fn a_connection_that_ends_after_some_requests_costs_a_new_one_and_nothing_else() {
-    let ran = Ran::with_fault("close-after=3", &IN_TURN);
+    let ran = MockRun::with_fault("close-after=3", &IN_TURN);
     assert_eq!((ran.ok(), number(&ran.summary, "requests.reconnects")), (20.0, 0.0));
     // The first is opened ahead of the run; three requests on each make six more.
     assert_eq!(number(&ran.summary, "requests.connects"), 6.0);
@@ -260,7 +261,7 @@ fn a_full_queue_refuses_exactly_those_that_find_no_place() {
                 ["--ttft", "300ms", "--slots", "1", "--set", "max_queue=2", "--set", full.as_str()];
             let burst = ["--rate", "inf", "--num-requests", "10", "--max-tokens", "2"];
             let burst = [&burst[..], &["--no-probe", "--canary", "off"]].concat();
-            let ran = Ran::despite(&[CaveatCode::Errors], &engine, &burst);
+            let ran = MockRun::despite(&[CaveatCode::Errors], &engine, &burst);
             // One in the slot, two in the queue.
             // A client that takes 300 ms to send ten finds a free slot again.
             let class = format!("http_{status}");

@@ -32,7 +32,8 @@ fn a_place_is_free_when_its_client_leaves_and_not_before() {
     });
 }
 
-/// Headers that wait are no excuse for tokens that come together, and no lateness of ours.
+/// Delayed headers do not excuse tokens that come together, and do not count as lateness of the
+/// mock.
 #[test]
 fn a_request_with_slow_headers_reaches_the_engine_after_them() {
     timed(|| {
@@ -63,7 +64,7 @@ fn faults_count_where_they_happen() {
         mock.post("/v1/completions", body.to_string()).status
     };
     assert_eq!((ask(&json!({})), ask(&json!({"n": 0}))), (200, 400));
-    // An answer in one piece has no events to put comments before, and nobody gave orders.
+    // An answer in one piece has no events to put comments before, and no such fault was requested.
     let counts = ["pings", "ignores-ignore-eos", "stall"].map(|kind| mock.injected(kind));
     assert_eq!(counts, [0.0, 0.0, 1.0]);
     assert_eq!(mock.metric("mock_events_total"), 0.0);

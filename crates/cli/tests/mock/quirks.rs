@@ -24,13 +24,13 @@ const IN_TURN: [&str; 10] = [
     "--save-text",
 ];
 
-struct Ran {
+struct MockRun {
     session: Session,
     summary: Value,
     mock: MockProcess,
 }
 
-impl Ran {
+impl MockRun {
     fn new(mock_args: &[&str], run_args: &[&str]) -> Self {
         let session = Session::new();
         let mock = MockProcess::start(&session, mock_args);
@@ -68,7 +68,7 @@ impl Ran {
 }
 
 fn plain_texts(more: &[&str]) -> BTreeMap<u64, String> {
-    Ran::new(&["--profile", "fast"], &[&IN_TURN[..], more].concat()).texts()
+    MockRun::new(&["--profile", "fast"], &[&IN_TURN[..], more].concat()).texts()
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn legal_variants_change_nothing_but_the_wire() {
         "500:1/100",
     ];
     for quirk in quirks {
-        let ran = Ran::fast(quirk, &[]);
+        let ran = MockRun::fast(quirk, &[]);
         ran.assert_all_good(quirk);
         assert_eq!(ran.texts(), plain, "{quirk}");
         assert_eq!(number(&ran.summary, "tokens.output"), 96.0, "{quirk}");
@@ -110,19 +110,19 @@ fn legal_variants_change_nothing_but_the_wire() {
 
 #[test]
 fn characters_cut_in_two_are_whole_again() {
-    let ran = Ran::fast("split-utf8", &[]);
+    let ran = MockRun::fast("split-utf8", &[]);
     ran.assert_all_good("split-utf8");
     let texts = ran.texts();
     assert!(texts.values().all(|text| !text.is_ascii() && !text.contains('\u{fffd}')));
     // The same engine, asked for the same in one piece.
-    assert_eq!(texts, Ran::fast("split-utf8", &["--no-stream"]).texts());
+    assert_eq!(texts, MockRun::fast("split-utf8", &["--no-stream"]).texts());
     assert_eq!(number(&ran.summary, "tokens.chunks"), 96.0);
 }
 
 #[test]
 fn a_huge_event_is_read_whole() {
     let plain = plain_texts(&[]);
-    let ran = Ran::fast("huge-event=200KiB:1/4", &[]);
+    let ran = MockRun::fast("huge-event=200KiB:1/4", &[]);
     ran.assert_all_good("huge-event");
     assert_eq!(number(&ran.summary, "tokens.output"), 96.0);
     for (index, text) in ran.texts() {
@@ -135,8 +135,8 @@ fn a_huge_event_is_read_whole() {
         assert_eq!(text.replace(&"x".repeat(padding.max(1)), ""), *plain);
         assert!(!is_huge || text[first..].starts_with("xxx"), "{}", &text[..40]);
     }
-    // Eight megabytes of text are no answer of 12 tokens.
-    let ran = Ran::fast("huge-event:1/4", &[]);
+    // Eight megabytes of text cannot be an answer of 12 tokens.
+    let ran = MockRun::fast("huge-event:1/4", &[]);
     assert_eq!(at(&ran.summary, "requests.errors"), &json!({"answer_too_large": 2}));
 }
 
@@ -145,7 +145,7 @@ fn a_huge_event_is_read_whole() {
 #[test]
 fn cumulative_text_is_taken_as_it_comes() {
     let plain = plain_texts(&[]);
-    let ran = Ran::fast("cumulative", &[]);
+    let ran = MockRun::fast("cumulative", &[]);
     ran.assert_all_good("cumulative");
     assert_eq!(number(&ran.summary, "tokens.output"), 96.0);
     for (index, text) in ran.texts() {
@@ -160,12 +160,12 @@ fn cumulative_text_is_taken_as_it_comes() {
 #[test]
 fn wrong_and_missing_usage() {
     let plain = plain_texts(&[]);
-    let wrong = Ran::fast("wrong-usage:1/2", &[]);
+    let wrong = MockRun::fast("wrong-usage:1/2", &[]);
     wrong.assert_all_good("wrong-usage");
     // Doubled, plus seven, in every second answer: the server's word is taken.
     assert_eq!(number(&wrong.summary, "tokens.output"), 4.0 * 12.0 + 4.0 * 31.0);
     assert_eq!(wrong.texts(), plain);
-    let none = Ran::fast("no-usage:1/2", &[]);
+    let none = MockRun::fast("no-usage:1/2", &[]);
     none.assert_all_good("no-usage");
     assert_eq!(number(&none.summary, "tokens.output"), 96.0);
     assert_eq!(at(&none.summary, "tokens.output_source"), "mixed");
@@ -176,7 +176,7 @@ fn wrong_and_missing_usage() {
     assert_eq!((counted(TokenSource::Usage), counted(TokenSource::Events)), (4, 4));
     assert_eq!(none.texts(), plain);
     // In one piece there are not even events to count.
-    let whole = Ran::fast("no-usage:1/2", &["--no-stream"]);
+    let whole = MockRun::fast("no-usage:1/2", &["--no-stream"]);
     assert_eq!(number(&whole.summary, "tokens.output"), 4.0 * 12.0);
     assert_eq!(number(&whole.summary, "tokens.uncounted"), 4.0);
 }
@@ -184,7 +184,7 @@ fn wrong_and_missing_usage() {
 #[test]
 fn answers_that_end_early() {
     let plain = plain_texts(&["--ignore-eos"]);
-    let halves = |ran: &Ran, context: &str| {
+    let halves = |ran: &MockRun, context: &str| {
         ran.assert_all_good(context);
         assert_eq!(number(&ran.summary, "tokens.output"), 4.0 * 12.0 + 4.0 * 6.0, "{context}");
         let reasons = json!({"length": 4, "stop": 4});
@@ -196,10 +196,10 @@ fn answers_that_end_early() {
         }
     };
     let limit = ["--output-length", "limit"];
-    halves(&Ran::fast("early-eos:1/2", &limit), "early-eos");
-    halves(&Ran::fast("early-eos:1/2", &["--ignore-eos"]), "early-eos with ignore_eos");
-    halves(&Ran::fast("ignores-ignore-eos:1/2", &["--ignore-eos"]), "ignores-ignore-eos");
-    let unasked = Ran::fast("ignores-ignore-eos", &limit);
+    halves(&MockRun::fast("early-eos:1/2", &limit), "early-eos");
+    halves(&MockRun::fast("early-eos:1/2", &["--ignore-eos"]), "early-eos with ignore_eos");
+    halves(&MockRun::fast("ignores-ignore-eos:1/2", &["--ignore-eos"]), "ignores-ignore-eos");
+    let unasked = MockRun::fast("ignores-ignore-eos", &limit);
     assert_eq!(number(&unasked.summary, "tokens.output"), 96.0);
 }
 
@@ -207,7 +207,7 @@ fn answers_that_end_early() {
 fn a_stall_is_the_largest_gap() {
     timed(|| {
         let args = ["--ttft", "5ms", "--itl", "5ms", "--fault", "stall=400ms:1/4"];
-        let ran = Ran::new(&args, &[&IN_TURN[..], &["--percentiles", "50,99"]].concat());
+        let ran = MockRun::new(&args, &[&IN_TURN[..], &["--percentiles", "50,99"]].concat());
         ran.assert_all_good("stall");
         assert_eq!(number(&ran.summary, "tokens.output"), 96.0);
         for record in ran.records() {
@@ -231,7 +231,7 @@ fn a_stall_is_the_largest_gap() {
 #[test]
 fn a_drip_takes_its_time() {
     timed(|| {
-        let ran = Ran::fast("drip=64/10ms:1/4", &[]);
+        let ran = MockRun::fast("drip=64/10ms:1/4", &[]);
         for record in ran.records() {
             let stamps = &record.exchange.stamps;
             let took = (stamps.done.unwrap() - stamps.sent_first.unwrap()).as_ms();
@@ -243,14 +243,14 @@ fn a_drip_takes_its_time() {
     });
 }
 
-/// The whole server stands still for 200 ms twice a second: every stream under way has a gap of
-/// that size, and they have it together.
+/// The whole server stalls for 200 ms twice a second: every stream in flight has a gap of that
+/// size, at the same time.
 #[test]
 fn a_pause_stops_all_streams_at_once() {
     timed(|| {
         let args = ["--ttft", "5ms", "--itl", "5ms", "--fault", "pause=200ms/500ms"];
         let load = ["--concurrency", "6", "--num-requests", "6", "--max-tokens", "200"];
-        let ran = Ran::new(&args, &[&load[..], &["--no-probe", "--canary", "off"]].concat());
+        let ran = MockRun::new(&args, &[&load[..], &["--no-probe", "--canary", "off"]].concat());
         assert_eq!(number(&ran.summary, "requests.ok"), 6.0);
         let mut pauses = Vec::new();
         for record in ran.records() {
@@ -272,7 +272,7 @@ fn a_pause_stops_all_streams_at_once() {
                 assert!(pauses[0].iter().filter(is_near).count() >= 2, "{pauses:?}");
             }
         });
-        // Not the engine alone: nobody is answered. A second of asking meets a pause.
+        // Not only the engine: no request is answered. A second of requests meets a pause.
         let (begin, mut longest) = (now(), Nanos::ZERO);
         while now() - begin < Nanos::from_millis(1_000) {
             let asked = now();
@@ -287,8 +287,8 @@ fn a_pause_stops_all_streams_at_once() {
 fn slow_beginnings_are_waits_for_the_server() {
     timed(|| {
         let fresh = ["--connections", "per-request"];
-        let headers = Ran::fast("slow-headers=150ms", &[]);
-        let accept = Ran::fast("slow-accept=150ms", &fresh);
+        let headers = MockRun::fast("slow-headers=150ms", &[]);
+        let accept = MockRun::fast("slow-accept=150ms", &fresh);
         for (ran, context) in [(&headers, "slow-headers"), (&accept, "slow-accept")] {
             ran.assert_all_good(context);
             // The server counts from the connection that it takes, which the client may hear of late:

@@ -30,7 +30,7 @@ fn joined(mock_args: &[&str], run_args: &[&str]) -> Vec<(RequestRecord, RequestR
             (seen, truth)
         })
         .collect();
-    assert!(truth.is_empty(), "nobody else asked: {:?}", truth.keys());
+    assert!(truth.is_empty(), "no other requests: {:?}", truth.keys());
     pairs
 }
 

@@ -332,7 +332,7 @@ fn what_a_server_tells_of_itself_is_known_and_its_keys_are_not() {
     ] {
         assert_eq!(said(&audits, check).unwrap().0, expected, "{check}");
     }
-    // Nobody may ask.
+    // Without queries to the server nothing is found.
     let args = [&quick[..], &["--no-probe"]].concat();
     let (_, summary) = Session::new().measure(&url, &args);
     assert_eq!(summary["run"]["system"].get("found"), None);

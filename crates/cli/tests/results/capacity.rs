@@ -133,12 +133,12 @@ fn a_plan_is_a_page_too() {
     let page = std::fs::read_to_string(session.path("plan.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     // 140 × 1.2 / 66: three replicas of eight GPUs at 2.5, and 15 kW for a day.
-    let said = "3 replicas (24 GPUs) carry 140 req/s with 20 % headroom: 60.00 an hour, 43,800 a \
-                month, 360.0 kWh a day; of 3 hours 1 is at risk on 2 replicas";
+    let said = "3 replicas (24 GPUs) carry 140 req/s with 20 % headroom: 60.00 per hour, 43,800 \
+                per month, 360.0 kWh per day; of 3 hours 1 is at risk on 2 replicas";
     assert!(page.contains(said), "{page}");
     assert!(page.contains("<td class=\"bad\">WILL MISS</td>") && page.contains("id=\"hours\""));
     assert!(page.contains("&lt;img src=x") && !page.contains("<img"), "{page}");
-    // Nothing is left beside it.
+    // No other files are left.
     let left = std::fs::read_dir(session.path("")).unwrap();
     let left = left
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new"));

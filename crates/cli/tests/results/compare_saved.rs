@@ -38,7 +38,7 @@ fn lab() -> &'static Session {
 /// again, so often at most.
 const TRIES: usize = 12;
 
-/// A series of so many runs.
+/// A series of this many runs.
 fn measure(session: &Session, (out, repeats): (&str, u32), target: &str, args: &[&str]) {
     let count = repeats.to_string();
     for _ in 0..TRIES {
@@ -46,7 +46,7 @@ fn measure(session: &Session, (out, repeats): (&str, u32), target: &str, args: &
         let all = ["run", target, "--quiet", "--repeat", &count, "--out", out];
         let all = [&all[..], args].concat();
         let outcome = session.run(&all);
-        // An SLO that is missed (4) is no accident here.
+        // A missed SLO (4) is expected here.
         assert!(matches!(outcome.code, Some(0 | 4 | 5)), "{out}: {}", outcome.stderr);
         if (1..=repeats).all(|number| saved(session, out, number)["verdict"] != "void") {
             return;
@@ -248,8 +248,12 @@ fn a_baseline_holds_or_does_not() {
 #[test]
 fn what_cannot_be_compared_is_said_before_anything_is_measured() {
     let session = lab();
-    refused(session, &["base", ENGINE, "--rate", "5"], "--rate is answered by the baseline's plan");
-    refused(session, &["base", "slow", "--duration", "5s"], "--duration is answered already");
+    refused(session, &["base", ENGINE, "--rate", "5"], "--rate comes from the baseline's plan");
+    refused(
+        session,
+        &["base", "slow", "--duration", "5s"],
+        "--duration does not apply to saved results",
+    );
     refused(session, &["base", "slow", "--count-with", "approximate"], "--count-with");
     refused(session, &[ENGINE, "base"], "the reference is a server");
     refused(session, &["base", "bsae"], "neither a folder nor a URL");
@@ -261,11 +265,11 @@ fn what_cannot_be_compared_is_said_before_anything_is_measured() {
     let gate = "recounted_tokens_per_s > -3%";
     refused(session, &["base", ENGINE, "--gate", gate, "--out", "lost"], "counted");
     assert!(!session.path("lost").exists());
-    refused(session, &["base", "slow", "--junit", "nowhere/gate.xml"], "no folder");
+    refused(session, &["base", "slow", "--junit", "nowhere/gate.xml"], "does not exist");
     refused(session, &["base", "slow", "--markdown", "base"], "folder");
     fs::create_dir_all(session.path("empty")).unwrap();
     refused(session, &["base", "empty"], "not a run folder");
-    // Nobody listens there, and nothing is left behind.
+    // Nothing listens there, and nothing is left behind.
     let gone = session.run(&["compare", "base", "http://127.0.0.1:9", "--quiet", "--out", "gone"]);
     assert_eq!(gone.code, Some(3), "{}", gone.stderr);
     assert!(!session.path("gone").exists());

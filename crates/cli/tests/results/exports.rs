@@ -140,11 +140,14 @@ fn what_cannot_be_exported_is_said() {
     let session = measured();
     fs::write(session.path("out/blocked"), "").unwrap();
     for (args, words) in [
-        (&["out", "--format", "csv", "--detailed"][..], &["--detailed goes with"][..]),
+        (&["out", "--format", "csv", "--detailed"][..], &["--detailed needs"][..]),
         (&["out", "--format", "vllm", "--output", "no/such/x.json"], &["cannot write", "hint:"]),
-        (&["out", "--format", "parquet", "--output", "out/blocked"], &["cannot make the folder"]),
+        (&["out", "--format", "parquet", "--output", "out/blocked"], &["cannot create the folder"]),
         (&[&fixture("aiperf-closed.json"), "--format", "csv"], &["request log"]),
-        (&[&fixture("aiperf-closed.json"), "--format", "junit"], &["no page of that kind"]),
+        (
+            &[&fixture("aiperf-closed.json"), "--format", "junit"],
+            &["cannot be shown in this format"],
+        ),
         (&[&fixture("README.md")], &["is not JSON", "supported: "]),
     ] {
         said(&session.run(&[&["report"], args].concat()), 2, words);
@@ -187,7 +190,7 @@ fn files_side_by_side() {
     assert!(other.stdout.contains("not comparable"), "{}", other.stdout);
 
     let gate = ["compare", "out", "ours.json", "--gate", "ttft p99 <= +5%"];
-    said(&session.run(&gate), 2, &["each is one run"]);
+    said(&session.run(&gate), 2, &["each holds one run"]);
     said(&session.run(&["compare", "out", &fixture("sglang.jsonl")]), 2, &["holds 2 results"]);
     said(&session.run(&["compare", "ours.json", "http://x"]), 2, &["neither a file nor a folder"]);
 }

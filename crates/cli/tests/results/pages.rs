@@ -30,7 +30,7 @@ fn a_run_leaves_its_page_and_charts_come_from_its_folder() {
     assert!(read(&session, "page.html") == kept);
     let nowhere = session.run(&["report", "moved", "--format", "html", "--output", "no/page.html"]);
     assert_eq!(nowhere.code, Some(2));
-    assert!(nowhere.stderr.contains("there is no folder `no`"), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("the folder `no` does not exist"), "{}", nowhere.stderr);
     assert!(nowhere.stderr.contains("hint: "), "{}", nowhere.stderr);
 
     let drawn = session.run(&["report", "moved", "--format", "svg"]);
@@ -135,7 +135,7 @@ fn without_a_folder_the_newest_result_is_meant() {
     let session = Session::new();
     let none = session.run(&["report"]);
     assert_eq!(none.code, Some(2), "{}", none.stdout);
-    assert!(none.stderr.contains("no result was found under runs/"), "{}", none.stderr);
+    assert!(none.stderr.contains("no results found under runs/"), "{}", none.stderr);
     assert!(none.stderr.contains("hint: "), "{}", none.stderr);
 
     session.run_shortly("mock:ttft=5ms,itl=1ms", &[], "runs/older");
@@ -189,6 +189,6 @@ fn open_shows_the_page_in_a_browser() {
     }
     let without = outcome_of(&mut command);
     assert_eq!((without.code, without.stdout.as_str()), (Some(0), "p.html\n"));
-    assert!(without.stderr.contains("there is no display here"), "{}", without.stderr);
+    assert!(without.stderr.contains("this machine has no display"), "{}", without.stderr);
     assert!(read(&session, "p.html").starts_with("<!doctype html>"));
 }

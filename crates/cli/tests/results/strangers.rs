@@ -15,7 +15,7 @@ use crate::support::{Outcome, Session, outcome};
 /// How long anything may take that must end at once, on a machine with much else to do.
 const SOON: Nanos = Nanos::from_millis(60_000);
 
-/// The outcome, of something that must not wait or read for ever.
+/// The outcome, of something that must not wait or read forever.
 fn soon(session: &Session, args: &[&str]) -> Outcome {
     let mut child = session.spawn(args);
     let deadline = now() + SOON;
@@ -286,7 +286,7 @@ fn a_folder_that_vanishes_costs_nothing() {
         }
         fs::remove_dir_all(session.path("runs")).unwrap();
         if is_blocked {
-            // It cannot be written anew.
+            // It cannot be written again.
             fs::write(session.path("runs"), "in the way").unwrap();
         }
         let done = outcome(child.wait_with_output().unwrap());

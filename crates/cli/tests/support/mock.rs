@@ -99,7 +99,7 @@ impl MockProcess {
         values.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
     }
 
-    /// Waits until so many requests are running.
+    /// Waits until this many requests are running.
     pub(crate) fn until_running(&self, count: f64) {
         let end = now() + Nanos::from(PATIENCE);
         loop {

@@ -16,7 +16,7 @@ use crate::support::Session;
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A recording under way, ended when the test ends.
+/// A running recording, which ends with the test.
 pub(crate) struct Recording {
     pub(crate) child: Child,
     port: String,
@@ -57,7 +57,7 @@ impl Recording {
         self.send(head, body).answer()
     }
 
-    pub(crate) fn send(&self, head: &str, body: &str) -> Asked {
+    pub(crate) fn send(&self, head: &str, body: &str) -> PendingRequest {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let length = body.len();
@@ -67,7 +67,7 @@ impl Recording {
              Content-Length: {length}\r\n{head}\r\n{body}"
         )
         .unwrap();
-        Asked(stream)
+        PendingRequest(stream)
     }
 
     /// Its last words and exit code, once it ends by itself.
@@ -100,9 +100,9 @@ impl Drop for Recording {
 }
 
 /// A request whose answer is not read yet.
-pub(crate) struct Asked(TcpStream);
+pub(crate) struct PendingRequest(TcpStream);
 
-impl Asked {
+impl PendingRequest {
     /// Where its answer comes.
     pub(crate) fn stream(self) -> TcpStream {
         self.0

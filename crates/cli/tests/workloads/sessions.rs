@@ -1,5 +1,5 @@
-//! Conversations, shared prefixes and loads that change over time: each request's due instant, its
-//! history, and what a cache of known size and block must hold of it.
+//! Conversations, shared prefixes and loads that change over time: each request's scheduled
+//! instant, its history, and what a cache of known size and block must hold of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,10 +118,10 @@ fn users_of_a_closed_loop_play_one_session_after_another() {
     }
     assert!(spans.len() >= 8, "{spans:?}");
     for (place, (start, _)) in spans.iter().enumerate() {
-        // Whoever has thought for long enough is free; of two users, one is still at it at most.
+        // A user who has thought for long enough is free; of two users, at most one is still busy.
         let thought = |end: Nanos| end + Nanos::from_millis(30);
         let busy = spans[..place].iter().filter(|(_, end)| thought(*end) > *start).count();
-        assert!(busy < 2, "session {place} is the {busy}. beside others");
+        assert!(busy < 2, "session {place} begins while {busy} others are busy");
         assert!(place == 0 || spans[place - 1].0 <= *start, "sessions begin in order");
     }
 }
@@ -218,13 +218,13 @@ fn a_session_has_one_name_in_the_header_asked_for() {
 }
 
 #[test]
-fn tools_ask_again_after_their_delay_and_others_beside() {
+fn tools_answer_after_their_delay_with_others_in_parallel() {
     let shape_flags = ["--turns", "1", "--tool-calls", "2", "--fan-out", "1"];
     let flags = ["--tool-delay", "50ms", "--tool-result", "25", "--num-requests", "15"];
     for load in [["--rate", "40"], ["--concurrency", "1"]] {
         let all = [&shape_flags[..], &flags, &load, &["--osl", "3"]].concat();
         let (summary, records) = played("mock:fast", &all);
-        // The question, then two results, each with one request beside it.
+        // The question, then two results, each with one request in parallel.
         let expected: Vec<_> = (0..3).map(|session| (session, vec![1, 2, 2])).collect();
         assert_eq!(shape(&records), expected, "{load:?}");
         assert_eq!(assert_paused(&records, PAUSE), 6, "{load:?}");
@@ -238,12 +238,12 @@ fn tools_ask_again_after_their_delay_and_others_beside() {
         let role = |request: usize| said[request].last().unwrap().0.as_str();
         // The main line of the step is the one that the next step goes on from.
         let main = if role(1) == "tool" { 1 } else { 2 };
-        let beside = 3 - main;
-        assert_eq!((role(0), role(main), role(beside)), ("user", "tool", "user"));
+        let parallel = 3 - main;
+        assert_eq!((role(0), role(main), role(parallel)), ("user", "tool", "user"));
         // Both go on from the same history, with a text of their own.
         let history = said[main].len() - 1;
-        assert_eq!(said[main][..history], said[beside][..history]);
-        assert_ne!(said[main].last().unwrap().1, said[beside].last().unwrap().1);
+        assert_eq!(said[main][..history], said[parallel][..history]);
+        assert_ne!(said[main].last().unwrap().1, said[parallel].last().unwrap().1);
         for later in [3, 4] {
             assert_eq!(said[later][..said[main].len()], said[main]);
             let answer = format!("reply {}", session[main].number);
@@ -288,7 +288,7 @@ fn a_number_of_requests_cuts_inside_a_session() {
         // What goes beyond the number was never planned.
         assert_eq!(number(&summary, "sessions.cut_requests"), 0.0, "{load:?}");
     }
-    // By requests beside the main one, too: 1 + 2 + 1.
+    // Requests in parallel to the main one count, too: 1 + 2 + 1.
     let agent = ["--turns", "1", "--tool-calls", "2", "--fan-out", "1", "--tool-delay", "1ms"];
     let count = ["--num-requests", "4", "--rate", "40", "--osl", "3"];
     let (_, records) = played("mock:fast", &[&agent[..], &count].concat());
@@ -306,7 +306,7 @@ fn turns_that_are_due_after_the_end_are_not_waited_for() {
     assert!(has_caveat(&summary, "sessions_cut"));
 }
 
-/// Due instants of a load without answers to speak of, in milliseconds.
+/// Scheduled instants of a load without answers to speak of, in milliseconds.
 fn due(args: &[&str]) -> (Value, Vec<f64>) {
     let (summary, records) = played("mock:fast", &[&["--osl", "1", "--isl", "20"], args].concat());
     (summary, records.iter().map(|record| record.scheduled.as_ms()).collect())

@@ -63,7 +63,7 @@ fn is_chat(request: &ArrivedRequest) -> bool {
     request.line == "POST /v1/chat/completions HTTP/1.1"
 }
 
-/// An answer of `max_tokens` words. There is no other path than that of chats.
+/// An answer of `max_tokens` words. The only path is that of chats.
 fn engine(request: &ArrivedRequest) -> Vec<Step> {
     if !is_chat(request) {
         return vec![answer("404 Not Found", "application/json", "{}")];
@@ -135,7 +135,7 @@ fn without_a_length_check_the_server_is_asked_nothing_and_lengths_are_about_righ
     // Every word and mark is one token, as estimated; the template is not known.
     assert_eq!(number(&summary, "lengths.input.planned_mean"), 100.0);
     assert_eq!(number(&summary, "lengths.input.actual_mean"), 100.0 + TEMPLATE as f64);
-    // Nobody claimed to have counted.
+    // No count was reported.
     assert!(!has_caveat(&summary, "input_length"), "{summary}");
     let seen: Vec<_> = server.requests().into_iter().map(|request| request.line).collect();
     // Pages that are only read cost it nothing.
@@ -173,7 +173,7 @@ fn answers_that_end_early_are_a_caveat_where_their_length_was_asked_for() {
         assert!(has_caveat(&summary, "output_length"), "{fault}");
     }
     assert!(!has_caveat(&measured("mock:fast", &flags), "output_length"));
-    // A limit is no length. A server that ends where it likes keeps it.
+    // A limit is not a length. A server that ends earlier keeps it.
     let limit = [&flags[..], &["--output-length", "limit"]].concat();
     let summary = measured("mock:fast,fault=early-eos", &limit);
     assert_eq!(number(&summary, "lengths.output.ratio"), 0.5);
@@ -355,7 +355,7 @@ fn a_frozen_workload_is_what_the_direct_run_sends() {
     assert!(first.stderr.contains("15 requests in 15 sessions"), "{}", first.stderr);
     let direct = ["--no-length-check", "--out", "direct"];
     let direct = sent(&session, &[&ONE_BY_ONE[..], &what, &count, &direct].concat(), 15);
-    // There is no more than what is in the file, however much is asked for.
+    // The file limits how much is sent, however much is requested.
     let frozen = ["--workload", "w.jsonl", "--num-requests", "40", "--out", "frozen"];
     let frozen = sent(&session, &[&ONE_BY_ONE[..], &frozen].concat(), 15);
     assert_eq!(frozen.1, direct.1);
@@ -432,9 +432,9 @@ fn the_numbers_of_a_preview_add_up() {
 #[test]
 fn what_cannot_be_sent_is_refused_with_a_hint() {
     let cases: [(&[&str], &str, &str); 15] = [
-        (&["--workload", "talk"], "no workload named `talk`", "presets: chat"),
+        (&["--workload", "talk"], "no workload is named `talk`", "presets: chat"),
         (&["--mix", "chat"], "`chat` is not a mix", "--mix chat=70%"),
-        (&["--mix", "chat=70%,nope=30%"], "no workload named `nope`", "presets: chat"),
+        (&["--mix", "chat=70%,nope=30%"], "no workload is named `nope`", "presets: chat"),
         (&["--mix", "chat=0%,agent=100%"], "is not a mix", "--mix chat=70%"),
         (&["--isl", "uniform:900:100"], "uniform:900:100", "lognormal:200:0.8"),
         (&["--isl", "0"], "`0` is not a length", "uniform:50:400"),

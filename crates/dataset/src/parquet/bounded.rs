@@ -224,7 +224,7 @@ fn are_lists_plausible(bytes: &[u8], encoding: Encoding, values: u64) -> bool {
 struct DeltaList {
     /// How many numbers it states.
     count: u64,
-    /// Where it ends; none where it is cut.
+    /// Where it ends; none if it is cut.
     end: Option<usize>,
 }
 

@@ -101,10 +101,14 @@ impl<'a> Reader<'a> {
             }
         }
         reader.need(&TIMES, "when requests ended")?;
-        reader.need(&TARGETS, "what was asked for")?;
+        reader.need(&TARGETS, "what was requested")?;
         if input.is_none() && plan.assume_input_tokens.is_none() {
             reader.need(&ASKED, "how long prompts are").map_err(|fault| {
-                EntryError::with_hint(fault.what, "log $content_length or $request_length, or say how long prompts are with --assume-input-tokens")
+                EntryError::with_hint(
+                    fault.what,
+                    "log $content_length or $request_length, or set the length of prompts with \
+                     --assume-input-tokens",
+                )
             })?;
         }
         if output.is_none() {
@@ -114,7 +118,8 @@ impl<'a> Reader<'a> {
             {
                 return Err(EntryError::with_hint(
                     "the log's format does not say which answers were streamed: a token is about 4 bytes of an answer in one piece, and 180 to 360 of a stream",
-                    "log $sent_http_content_type, or say --answer-bytes-per-token (250 for streams, 4 for others)",
+                    "log $sent_http_content_type, or set --answer-bytes-per-token (250 for \
+                     streams, 4 for others)",
                 ));
             }
         }
@@ -261,7 +266,7 @@ impl LineValues<'_> {
     fn status(&self) -> Result<Option<u16>, EntryError> {
         let Some(text) = self.get("status") else { return Ok(None) };
         let status = text.parse().ok().filter(|status| (100..1000).contains(status));
-        status.map(Some).ok_or_else(|| private::wrong("status", "a status of HTTP"))
+        status.map(Some).ok_or_else(|| private::wrong("status", "an HTTP status"))
     }
 
     /// When the request ended, and whether that is known to the second only.

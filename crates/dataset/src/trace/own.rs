@@ -158,7 +158,7 @@ fn recorded(
     }
     let is_unanswered = is_zero(object, "output_tokens");
     if is_unanswered {
-        notes.add("row without an answer when recorded: it asks for 1 token");
+        notes.add("row without an answer when recorded: it requests 1 token");
     }
     let mut entry =
         entry(
@@ -191,7 +191,7 @@ fn is_zero(object: &JsonObject<'_>, name: &str) -> bool {
     object.value(name).is_some_and(|raw| raw.get() == "0")
 }
 
-/// Takes what a body says, and its further fields; none where it cannot be asked again.
+/// Takes what a body says, and its further fields; none if it cannot be asked again.
 fn asked(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
     let body: JsonObject<'_> = serde_json::from_str(raw.get()).ok()?;
     turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;
@@ -210,15 +210,15 @@ fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
         object.value(name).map(|raw| raw.get().parse::<u32>().map_err(|_| wrong(raw))).transpose()
     };
     let counted = |name: &str| {
-        let said = word(name, "who counted")?;
+        let said = word(name, "what counted it")?;
         said.map(|said| one_of(name, &said, &TokenCounter::ALL, TokenCounter::name)).transpose()
     };
     let endpoint = word("endpoint", "the name of an API")?;
     let apis = [Api::Chat, Api::Completions];
-    let failure = word("failure", "a class of failures")?;
+    let failure = word("failure", "an error class")?;
     let status = whole("status")?.map(|status| {
         let known = u16::try_from(status).ok().filter(|status| (100..1000).contains(status));
-        known.ok_or_else(|| EntryError::field("status", &status.to_string(), "a status of HTTP"))
+        known.ok_or_else(|| EntryError::field("status", &status.to_string(), "an HTTP status"))
     });
     let ttft = object.value("ttft").map(|raw| field("ttft", raw.get(), 9));
     // Nothing is made of these yet, but that they are there.
@@ -233,7 +233,7 @@ fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
         finish: word("finish", "a finish reason")?,
         failure: failure
             .map(|said| {
-                said.parse().map_err(|_| EntryError::field("failure", &said, "a class of ours"))
+                said.parse().map_err(|_| EntryError::field("failure", &said, "a known error class"))
             })
             .transpose()?,
         ttft: ttft.transpose()?,

@@ -93,7 +93,7 @@ pub enum Param {
 pub struct Params(Vec<(&'static str, Param)>);
 
 impl Params {
-    /// Adds a parameter, or sets it anew.
+    /// Adds a parameter, or sets it again.
     pub fn set(&mut self, name: &'static str, value: Param) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,

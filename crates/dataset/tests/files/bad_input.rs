@@ -98,7 +98,7 @@ fn columns_that_are_not_there_are_errors_that_list_those_that_are() {
     );
     assert_eq!(
         failure("x.jsonl", "{\"timestamp\":1,\"input_length\":3}"),
-        "x.jsonl: is a trace or a workload, not a data set; its fields: `timestamp`, `input_length`"
+        "x.jsonl: is a trace or a workload, not a dataset; its fields: `timestamp`, `input_length`"
     );
     let burst = TraceSelection { format: Some(TraceFormat::Burstgpt), ..TraceSelection::default() };
     let error =
@@ -145,7 +145,7 @@ fn files_that_are_empty_packed_or_no_files() {
         failure("p.parquet", "PAR1 and nothing else")
             .starts_with("p.parquet: is a damaged Parquet file:")
     );
-    assert!(failure("x.json", "hello").contains("it begins with no JSON object"));
+    assert!(failure("x.json", "hello").contains("it does not begin with a JSON object"));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn prompts_keep_the_first_question() {
     assert_eq!(again.entries[0].turns[0].output_tokens, Some(2));
     let losses = [("later turns", 1), ("messages other than the prompt", 1)];
     assert_eq!(facts, Converted { written: 2, lost: lost(&losses) });
-    // A data set has no instants, so no trace comes of it.
+    // A dataset has no instants, so no trace comes of it.
     let (out, facts) = converted(&loaded, ConvertTarget::Mooncake);
     assert_eq!(
         (out.as_str(), facts),

@@ -1,4 +1,4 @@
-//! What each form of data set gives.
+//! What each form of dataset gives.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,7 @@ fn forms_have_names_and_are_found_by_content() {
     }
     assert_eq!(
         "sharegpt4".parse::<DatasetFormat>().unwrap_err().to_string(),
-        "`sharegpt4` is not a form of data set, did you mean `sharegpt`?"
+        "`sharegpt4` is not a form of dataset, did you mean `sharegpt`?"
     );
     for (name, text, format) in [
         ("x.json", "[{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}]", "messages"),

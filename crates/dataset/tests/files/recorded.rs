@@ -158,7 +158,7 @@ fn what_was_refused_is_left_out_and_what_was_not_answered_asks_for_a_token() {
     );
     assert_eq!(
         loaded.notes,
-        ["row without an answer when recorded: it asks for 1 token (3 times)"]
+        ["row without an answer when recorded: it requests 1 token (3 times)"]
     );
 }
 
@@ -211,7 +211,7 @@ fn fields_of_the_wrong_form_are_named() {
     };
     for (field, expected) in [
         (r#""endpoint":"embeddings""#, "field `endpoint` is `embeddings`, expected one of `chat`"),
-        (r#""status":7"#, "field `status` is `7`, expected a status of HTTP"),
+        (r#""status":7"#, "field `status` is `7`, expected an HTTP status"),
         (r#""status":"ok""#, "field `status` is `\"ok\"`, expected a whole number"),
         (r#""failure":"bored""#, "field `failure` is `bored`, expected"),
         (r#""input_by":"me""#, "field `input_by` is `me`, expected one of `usage`"),

@@ -144,7 +144,7 @@ fn a_part_is_cut_and_counts_from_its_first_entry() {
     };
     let loaded = load_trace(&scratch.path, &options).unwrap();
     assert_eq!(inputs(&loaded), [(0, 3), (1_500, 4)]);
-    assert_eq!((loaded.seen, loaded.skipped["outside of the selected time range"]), (5, 3));
+    assert_eq!((loaded.seen, loaded.skipped["outside the selected time range"]), (5, 3));
     let late = TraceSelection { start: Nanos::from_millis(20_000), ..TraceSelection::default() };
     let error = load_trace(&scratch.path, &late).unwrap_err();
     assert!(

@@ -19,7 +19,7 @@ pub fn section(html: &mut Html, id: &'static str, title: &str, fill: impl FnOnce
 const ROWS: usize = 24;
 
 /// A chart with its title, its legend, what it says in words, and its numbers for who wants them;
-/// nothing where there is nothing to draw.
+/// nothing if there is nothing to draw.
 pub fn figure(html: &mut Html, chart: &Chart) {
     if chart.is_empty() {
         return;
@@ -228,7 +228,7 @@ pub fn cards(html: &mut Html, cards: &[Card]) {
 /// Why not, and what to know; the worst first.
 pub fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
-        html.leaf("p", &[], "Nothing was found that would change how to read this.");
+        html.leaf("p", &[], "Nothing found that affects how to read this.");
         return;
     }
     html.element("ul", &[("class", "caveats")], |html| {

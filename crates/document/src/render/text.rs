@@ -172,8 +172,8 @@ pub fn verdict_line(verdict: Verdict) -> String {
 /// Whether to believe figures that another tool states.
 pub fn figures_verdict_line(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Valid => "VALID: nothing found that speaks against these figures",
-        Verdict::Suspect => "SUSPECT: read what is doubtful before using these figures",
+        Verdict::Valid => "VALID: no reason found to doubt these figures",
+        Verdict::Suspect => "SUSPECT: read the doubtful checks before using these figures",
         Verdict::Void => "VOID: do not use these figures as a result",
     }
 }

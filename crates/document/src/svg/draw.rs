@@ -153,7 +153,7 @@ pub(super) fn across(out: &mut String, plot: &PlotArea, bottom: f64) {
             continue;
         }
         free = x + half + 8.0;
-        // At the end there is no room for the whole of it.
+        // At the end, the whole of it does not fit.
         let anchor = if x + half > WIDTH - 2.0 { "end" } else { "middle" };
         let odd = if is_odd { " odd" } else { "" };
         is_odd = !is_odd;
@@ -195,7 +195,7 @@ fn rules(out: &mut String, chart: &Chart, plot: &PlotArea) {
         match rule {
             Rule::Height(value, name) => {
                 let Some(y) = plot.down(*value) else { continue };
-                // Above the line, or below it where there is no room.
+                // Above the line, or below it if it does not fit.
                 let text = if y - top < 16.0 { y + 15.0 } else { y - 6.0 };
                 let _ = write!(
                     out,

@@ -133,7 +133,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Whether there is no row to draw.
+    /// Whether it has no rows to draw.
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.rows.is_empty())
     }

@@ -295,7 +295,7 @@ fn telemetry(fields: &ImportFields<'_>, run: &mut Reported) {
     if !names.is_empty() {
         run.setup.gpus = Some(names.len() as u64);
         run.setup.hardware = names.into_iter().next();
-        run.setup.utilisation = Some("the file holds readings of the accelerators".to_owned());
+        run.setup.utilisation = Some("the file holds accelerator readings".to_owned());
     }
 }
 

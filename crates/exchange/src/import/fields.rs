@@ -29,7 +29,7 @@ pub(super) struct ImportFields<'a> {
 
 impl<'a> ImportFields<'a> {
     /// The object that `raw` holds; `path` is where it stands.
-    pub(super) fn of(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
+    pub(super) fn parse(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {
             Ok(values) => Ok(Self { path: path.to_owned(), values, infinite: Rc::default() }),
             Err(_) => Err(wrong(path, "an object", raw)),
@@ -38,7 +38,7 @@ impl<'a> ImportFields<'a> {
 
     /// An object below this one.
     fn below(&self, raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
-        Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::of(raw, path)? })
+        Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::parse(raw, path)? })
     }
 
     /// How many of the figures that were asked for are infinite, here and below.
@@ -59,7 +59,7 @@ impl<'a> ImportFields<'a> {
         self.object(name).unwrap_or_else(|_| self.empty(name))
     }
 
-    /// The objects of a list; none where it is missing.
+    /// The objects of a list; none if it is missing.
     pub(super) fn objects(&self, name: &str) -> Result<Vec<Self>, FieldError> {
         let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
         let path = self.path_of(name);
@@ -69,7 +69,7 @@ impl<'a> ImportFields<'a> {
         each.map(|(index, raw)| self.below(raw, &format!("{path}[{index}]"))).collect()
     }
 
-    /// A value by any of its types; none where it is missing or null.
+    /// A value by any of its types; none if it is missing or null.
     pub(super) fn value<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -170,8 +170,8 @@ fn wrong(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
 /// Figures that are quotients or sums of others may be rounded.
 const ROUNDED: f64 = 0.005;
 
-/// What to say of a figure that stands in two places of a file; nothing where they agree or one of them
-/// is missing.
+/// What to say of a figure that stands in two places of a file; nothing if they agree or one of
+/// them is missing.
 pub(super) fn conflict(
     name: &str,
     stated: Option<f64>,

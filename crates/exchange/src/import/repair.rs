@@ -42,7 +42,7 @@ pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     (Cow::Owned(out), count)
 }
 
-/// A number in a list; none where it is missing or not finite.
+/// A number in a list; none if it is missing or not finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ListedNumber(pub(super) Option<f64>);
 

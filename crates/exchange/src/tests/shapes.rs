@@ -52,7 +52,7 @@ fn vllm_counts_from_the_send_to_the_role_and_to_the_usage() {
     // 50 (role to token), 20, 40 and 10.
     close(&file["mean_itl_ms"], 30.0);
     close(&file["median_itl_ms"], 30.0);
-    // From the first due instant to the last end, that of the failure included.
+    // From the first scheduled instant to the last end, that of the failure included.
     close(&file["duration"], 1.5);
     close(&file["request_throughput"], 2.0 / 1.5);
     close(&file["output_throughput"], 5.0 / 1.5);
@@ -163,7 +163,7 @@ fn loads_keep_their_kind() {
 }
 
 #[test]
-fn what_nobody_measured_is_not_zero() {
+fn what_was_not_measured_is_not_zero() {
     let mut plan = plan();
     plan.target.stream = false;
     let file: Value =

@@ -23,7 +23,7 @@ use crate::{
 fn all_rows() -> Vec<RequestRow> {
     let (plan, summary) = (plan(), summary(&plan()));
     let each = Each::new(&plan, &summary, &[], std::iter::empty());
-    records().into_iter().map(|record| RequestRow::of(record, &each)).collect()
+    records().into_iter().map(|record| RequestRow::from_record(record, &each)).collect()
 }
 
 fn reader(bytes: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {

@@ -185,7 +185,7 @@ impl Cluster<'_> {
         Ok(pod.and_then(|pod| pod.code).unwrap_or(LOST))
     }
 
-    /// Waits until the pod of rank 0 is so; none where the user has stopped it before.
+    /// Waits until the pod of rank 0 is so; none if the user has stopped it before.
     fn wait(&mut self, is_so: impl Fn(&Pod) -> bool) -> Result<Option<Pod>, LaunchError> {
         let (mut silent, mut looks, mut known) = (0, 0, String::new());
         loop {
@@ -233,7 +233,7 @@ impl Cluster<'_> {
         Ok(PodStatus::None(last.map(|event| text(&event["message"])).unwrap_or_default()))
     }
 
-    /// An answer in JSON; nothing where there is none.
+    /// An answer in JSON; nothing if there is none.
     fn read(&self, words: &[&str]) -> Result<Value, LaunchError> {
         let answer = self.ask(words)?;
         if answer.trim().is_empty() {

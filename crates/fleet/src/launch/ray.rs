@@ -24,7 +24,7 @@ const DRIVER: &str = include_str!("templates/ray.py");
 
 const RAY: Tool = Tool::new("ray", "--job needs the program `ray` in PATH; install `ray[default]`");
 
-/// A job that is stopped has so many seconds before it is killed; by itself Ray gives it three.
+/// A job that is stopped has this many seconds before it is killed; by itself Ray gives it three.
 const PATIENCE: &str = r#"{"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": "120"}}"#;
 
 /// How often the driver is looked at.
@@ -110,8 +110,8 @@ impl RayJob {
         }
     }
 
-    /// Starts the driver: here, read from stdin, so that there is no file to forget; or by the
-    /// cluster, which takes a folder.
+    /// Starts the driver: here, read from stdin, so that no file is left behind; or by the cluster,
+    /// which takes a folder.
     fn start(&self, driver: &str) -> Result<RayDriver, LaunchError> {
         let (mut command, job) = match &self.job {
             None => (Command::new(&self.python), None),

@@ -128,7 +128,7 @@ impl SlurmJob {
     /// The time limit in minutes, the shortest unit that Slurm takes by itself.
     fn minutes(&self) -> Result<u64, LaunchError> {
         let time = self.time.ok_or_else(|| {
-            LaunchError::usage("the duration of this command is unknown beforehand")
+            LaunchError::usage("the duration of this command is not known in advance")
                 .hint("set a time limit for the job, as in --time 2h")
         })?;
         Ok(time.as_secs().div_ceil(60).max(1))

@@ -28,7 +28,7 @@ const AGAIN: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(1_000
 /// Messages that wait to be sent at most.
 const QUEUE: usize = 64;
 /// Members that send counts with every beat; of more, each does so less often, so that rank 0 reads
-/// so many in a second.
+/// this many in a second.
 const REPORTS: u32 = 512;
 /// Pieces of files that wait to be sent at most.
 const PIECES: usize = 4;

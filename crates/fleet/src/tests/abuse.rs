@@ -247,7 +247,7 @@ fn garbage_is_dropped_and_the_others_are_served() {
 }
 
 #[test]
-fn those_who_say_nothing_keep_nobody_out() {
+fn silent_connections_keep_no_rank_out() {
     let mut patient = leader_of(2);
     patient.limits.proof = Nanos(LONG.0 * 100);
     let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), patient).unwrap();

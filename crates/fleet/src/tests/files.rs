@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::relay::{Do, Relay};
 use super::*;
 
-/// A folder of a run: a log of so many bytes, and others.
+/// A folder of a run: a log of this many bytes, and others.
 fn folder(bytes: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let log: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
@@ -154,7 +154,7 @@ fn who_does_not_come_in_time_is_named() {
     let got = leader.collect(|_| into.path().join("x"), now(), |_| true);
     assert_eq!(got[0], (1, Err("its files did not arrive in time".to_owned())));
     assert_eq!(got[1], (2, Err("it never joined".to_owned())));
-    // Rank 0 does not collect any more: the member, which has heard so, is not kept waiting.
+    // Rank 0 does not collect anymore: the member, which has heard so, is not kept waiting.
     leader.stop();
     until("the word after that", || member.is_stopping());
     let from = folder(10);

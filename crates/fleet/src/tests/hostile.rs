@@ -20,7 +20,7 @@ struct Rogue {
 }
 
 impl Rogue {
-    /// Rank 1 of so many.
+    /// Rank 1 of this many.
     fn joined(leader: &Leader, of: u32) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let stream = runtime.block_on(async {
@@ -213,7 +213,7 @@ fn words_about_other_orders_and_words_too_many_change_nothing() {
 }
 
 #[test]
-fn who_does_not_read_is_lost_and_keeps_nobody_waiting() {
+fn a_peer_that_does_not_read_is_lost_and_delays_no_other() {
     let mut patient = leader_of(2);
     patient.limits.silence = LONG;
     let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), patient).unwrap();
@@ -388,7 +388,7 @@ fn a_member_leaves_a_leader_that_never_stops() {
 }
 
 #[test]
-fn a_member_that_never_stops_keeps_nobody_else_waiting() {
+fn a_member_that_never_stops_delays_no_other() {
     let leader = lead(3);
     let Rogue { runtime, stream } = Rogue::joined(&leader, 3);
     let flooding = std::thread::spawn(move || runtime.block_on(flood(stream, &ToLeader::Beat)));

@@ -214,7 +214,7 @@ fn rank_0_may_start_later() {
 }
 
 #[test]
-fn who_finds_nobody_says_so() {
+fn a_member_that_finds_no_leader_says_so() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let hurried = MemberSettings { deadline: now(), ..settings(1, 2) };
     assert!(matches!(join(address, &hurried), Err(FleetError::NoLeader { .. })));

@@ -1,4 +1,4 @@
-//! Data sets and traces of every form, pairs of lengths, frozen workloads.
+//! Datasets and traces of every form, pairs of lengths, frozen workloads.
 
 use std::path::Path;
 use std::time::Duration;

@@ -139,7 +139,7 @@ fn frame<T: Framed>(case: &ParserInput<'_>) -> Result<(), String> {
     same("written and read again", &again.encode(), &written)
 }
 
-/// Values that JSON can hold, read, written and read again; none where it is another thing.
+/// Values that JSON can hold, read, written and read again; none if it is another thing.
 fn json<T: DeserializeOwned + Serialize>(case: &ParserInput<'_>) -> Result<Option<T>, String> {
     let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
     let written = serde_json::to_string(&value).map_err(|error| format!("not written: {error}"))?;

@@ -18,7 +18,7 @@ use crate::error::Failed;
 use crate::saved::summarise;
 
 const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
-                    that kept its SLO; or a figure with --goodput-rps";
+                    that kept its SLO; or give a figure with --goodput-rps";
 
 /// What one replica carries, and where that was measured.
 pub struct CapacityBasis {
@@ -81,7 +81,7 @@ impl CapacityBasis {
         let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
         let known = |name: &str| summary.metrics.get(name).map(known).unwrap_or_default();
         let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
-        Some(FanOut::of(calls, self.basis.confirmed_rps, &all))
+        Some(FanOut::new(calls, self.basis.confirmed_rps, &all))
     }
 
     /// The run nearest to the confirmed rate, if its folder is there.
@@ -193,14 +193,14 @@ fn of_sweeps(
 ) -> Result<WithRoot, Failed> {
     let names = || {
         let all: Vec<String> = sweeps.configurations.iter().map(|one| named(&one.values)).collect();
-        format!("there are: {}", all.join("; "))
+        format!("the configurations are: {}", all.join("; "))
     };
     let has = |one: &&Configuration| {
         wanted.iter().all(|(name, value)| one.values.get(name) == Some(value))
     };
     let found = if wanted.is_empty() {
         sweeps.best.and_then(|best| sweeps.configurations.get(best)).ok_or_else(|| {
-            Failed::usage("no configuration has an answer, so none is the best")
+            Failed::usage("no configuration has a goodput, so none is best")
                 .hint(format!("choose one with --configuration; {}", names()))
         })?
     } else {
@@ -208,7 +208,7 @@ fn of_sweeps(
         match (all.next(), all.next()) {
             (Some(one), None) => one,
             (None, _) => {
-                return Err(Failed::usage("there is no such configuration").hint(names()));
+                return Err(Failed::usage("no such configuration").hint(names()));
             }
             (Some(_), Some(_)) => {
                 return Err(Failed::usage("several configurations have these values").hint(names()));

@@ -42,7 +42,7 @@ pub(super) fn simulate(
         }
         play(&fitted, rps, numbers)
     });
-    Simulation::of(&fitted, sizes.about.clone(), played)
+    Simulation::new(&fitted, sizes.about.clone(), played)
 }
 
 /// Some stretches at a rate, shared out among the processors.

@@ -49,14 +49,16 @@ impl TrafficLoad {
         let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
         (differs(input, measured.0) || differs(output, measured.1)).then(|| {
             format!(
-                "the trace's requests average {input:.0} input and {output:.0} output tokens, the measured ones {:.0} and {:.0}: what a replica carries of this mix was not measured",
+                "the trace's requests average {input:.0} input and {output:.0} output tokens, the \
+                 measured ones {:.0} and {:.0}: how much of this mix a replica carries was not \
+                 measured",
                 measured.0, measured.1
             )
         })
     }
 }
 
-/// The beginning of the first line that says something; empty where it is not text.
+/// The beginning of the first line that says something; empty if it is not text.
 fn first_line(path: &Path) -> Result<String, Failed> {
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{}` cannot be read: {error}", path.display())).hint(HINT)

@@ -108,7 +108,7 @@ pub fn loads(levels: &[Level]) -> String {
     levels.join(", ")
 }
 
-/// Why a floor says nothing about what is measured now.
+/// Why a noise floor does not apply to this comparison.
 fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {
@@ -135,7 +135,7 @@ fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     })
 }
 
-/// Raises default margins to the floors of their metrics; none where all lie above.
+/// Raises default margins to the floors of their metrics; none if all lie above.
 fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> Option<String> {
     let mut raised = Vec::new();
     for metric in tested(design, has_slo) {

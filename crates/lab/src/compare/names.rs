@@ -48,7 +48,7 @@ pub fn letter(place: usize) -> String {
     letter.to_string()
 }
 
-/// Puts the one of this name first: the others are held against it.
+/// Puts the one of this name first: the others are compared with it.
 pub fn refer<T>(
     all: &mut [T],
     reference: Option<&str>,
@@ -58,7 +58,7 @@ pub fn refer<T>(
     let Some(place) = all.iter().position(|one| name(one) == asked) else {
         let names: Vec<&str> = all.iter().map(&name).collect();
         return Err(Failed::usage(format!("no target is named `{asked}`"))
-            .hint(format!("there are {}", names.join(", "))));
+            .hint(format!("the targets are {}", names.join(", "))));
     };
     if let Some(front) = all.get_mut(..=place) {
         front.rotate_right(1);

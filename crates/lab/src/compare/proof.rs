@@ -10,7 +10,7 @@ use goodput_record::RunFolder;
 use sha2::{Digest, Sha256};
 
 /// Compares what was sent: for each group of runs that should have been sent the same, the folders
-/// of its sides. None where a log holds no hashes or cannot be read, or nothing was sent to all.
+/// of its sides. None if a log holds no hashes or cannot be read, or nothing was sent to all.
 ///
 /// A request that one side lacks is not compared: a closed loop asks a slower server less. Nor is
 /// one that quotes a server's answer. Of those that are, only the first of a session is due at an
@@ -83,7 +83,7 @@ fn read(group: &[PathBuf]) -> Option<Group> {
     Some(Group { requests, is_timed, without_model })
 }
 
-/// Enters what one side was sent. None where it was sent something and nothing was hashed.
+/// Enters what one side was sent. None if it was sent something and nothing was hashed.
 fn take(
     side: usize,
     records: impl Iterator<Item = RequestRecord>,

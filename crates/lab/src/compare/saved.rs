@@ -55,8 +55,8 @@ pub struct SavedRequest<'a> {
     pub replan: &'a Replan<'a>,
 }
 
-/// What saved runs say, those of a baseline also measured again. Where the comparison shall be kept
-/// (nowhere: none), and what it says.
+/// What saved runs say, those of a baseline also measured again. Where the comparison should be
+/// kept (nowhere: none), and what it says.
 pub fn compare(
     lab: &Lab,
     mut request: SavedRequest<'_>,
@@ -311,7 +311,7 @@ fn proof(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
     if groups.is_empty() { None } else { proof::prove(&groups) }
 }
 
-/// A comparison that is only its summary; none where there is no such.
+/// A comparison of which only the summary exists; none otherwise.
 pub fn read_summary(path: &Path) -> Option<Result<Comparison, Failed>> {
     match Artifact::open(path) {
         Ok(Artifact::Summary(folder)) if folder.schema() == Comparison::SCHEMA => {

@@ -167,8 +167,8 @@ impl Meeting {
 fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed> {
     let prepared = prepare(lab, plan)?;
     if prepared.workload_hash() != order.workload {
-        return Err(Failed::usage("this rank would send other requests than rank 0")
-            .hint("every rank needs the same data sets, traces and tokenizers"));
+        return Err(Failed::usage("this rank would send different requests than rank 0")
+            .hint("every rank needs the same datasets, traces, and tokenizers"));
     }
     Ok(prepared)
 }
@@ -230,7 +230,7 @@ fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
     })
 }
 
-/// Counts what a client tells while it goes on.
+/// Counts what a client tells while it runs.
 struct ProgressCounter(Arc<Mutex<Tally>>);
 
 impl RunSink for ProgressCounter {

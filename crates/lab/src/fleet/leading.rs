@@ -136,7 +136,7 @@ impl Runner for Leading {
         let minding = self.mind(&handle);
         let context = RunContext {
             repeat: context.repeat,
-            label: format!("{}{} clients · ", context.label, self.meeting.shard.count()),
+            label: format!("{}{} ranks · ", context.label, self.meeting.shard.count()),
             is_silent: context.is_silent,
             shard: Some(ShardFacts {
                 shard: self.meeting.shard,
@@ -284,7 +284,7 @@ impl Leading {
     }
 }
 
-/// Waits until a client that is not heard any more has closed its record, as long as that grows.
+/// Waits until a client that is not heard anymore has closed its record, as long as that grows.
 fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
     let size = || {
         let logs = ["requests.log", "server.log"].map(|name| std::fs::metadata(folder.join(name)));
@@ -335,7 +335,7 @@ impl Drop for ShardsMarker {
     }
 }
 
-/// Why a client does not begin with the others.
+/// Why a rank does not begin with the others.
 fn not_ready(member: &MemberState) -> Option<String> {
     match &member.phase {
         MemberPhase::Ready => None,

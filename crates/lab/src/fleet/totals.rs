@@ -1,4 +1,4 @@
-//! What a client tells of a run while it goes on.
+//! What a client tells of a run while it runs.
 
 use std::sync::{Mutex, PoisonError};
 

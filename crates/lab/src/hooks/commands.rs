@@ -35,8 +35,10 @@ pub(super) fn before(
         Ok(ShellOutcome::Ended(status)) if status.success() => Ok(()),
         Ok(ShellOutcome::Ended(status)) => {
             let how = shell::ended(status);
-            Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent"))
-                .hint("the run starts only if it exits with status 0; `… || true` lets it fail"))
+            Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent")).hint(
+                "the run starts only if it exits with status 0; append `|| true` to ignore its \
+                 failure",
+            ))
         }
         Ok(ShellOutcome::Stopped | ShellOutcome::TooLong) => Err(Failed::interrupted(stopped)),
         Err(error) => Err(Failed::usage(format!("cannot run --before-cmd: {error}"))

@@ -20,7 +20,7 @@ pub(super) struct Spans<'a> {
 }
 
 impl<'a> Spans<'a> {
-    /// None where nothing was traced.
+    /// None if nothing was traced.
     pub(super) fn new(plan: &'a Plan, manifest: &'a Manifest) -> Option<Self> {
         let nonce = u64::from_str_radix(manifest.trace_nonce.as_deref()?, 16).ok()?;
         let tracer = Tracer::new(plan.load.seed, nonce, plan.observe.trace_share?);
@@ -43,7 +43,7 @@ impl<'a> Spans<'a> {
         Resource { attributes: attributes.0 }
     }
 
-    /// The span of a request; none where it was not traced.
+    /// The span of a request; none if it was not traced.
     pub(super) fn span(&self, record: &RequestRecord) -> Option<Span> {
         let ids = self.tracer.ids(record.index)?;
         Some(self.request_span(record, ids))

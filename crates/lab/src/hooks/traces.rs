@@ -116,7 +116,7 @@ impl SpanDelivery {
     }
 }
 
-/// Sends the spans of a run on their way; none where it has no traced request. What the destination
+/// Sends the spans of a run on their way; none if it has no traced request. What the destination
 /// does not accept is not an error here.
 pub(super) fn export(
     folder: &Path,

@@ -40,8 +40,10 @@ const OWN: [&str; 10] = [
 /// Opens the folders, in the order of their ranks.
 pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
     let unreadable = |error: FolderError| {
-        Failed::usage(error.to_string())
-            .hint("name the run folders of the shards, each with plan.toml, manifest.json and requests.log")
+        Failed::usage(error.to_string()).hint(
+            "name the run folders of the shards, each with plan.toml, manifest.json, and \
+             requests.log",
+        )
     };
     let mut clients = Vec::new();
     for path in folders {
@@ -65,7 +67,7 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
     Ok(clients)
 }
 
-/// There is no folder at all.
+/// No folder at all.
 pub(super) fn nothing() -> Failed {
     Failed::usage("no shards to merge").hint("name the run folders of the shards")
 }
@@ -123,7 +125,7 @@ fn same(
     }
     let (a, b) = (&one.manifest.workload.hash, &other.manifest.workload.hash);
     if a != b {
-        let hint = "the ranks had different data sets, traces or tokenizers";
+        let hint = "the ranks had different datasets, traces, or tokenizers";
         return Err(refuse("workload (its hash)", a, b).hint(hint));
     }
     let fleet =

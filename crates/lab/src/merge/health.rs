@@ -102,7 +102,8 @@ fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
         if fails_alone(failed, due, usual) {
             part.failed_alone = failed;
             let message = format!(
-                "{failed} of its {due} requests failed, but only {:.1} % of the median rank's: the cause is between this rank and the server, not the server",
+                "{failed} of its {due} requests failed, but only {:.1} % of the median rank's: the \
+                 cause is between this rank and the server, not in the server",
                 usual * 100.0
             );
             let is_most = 2 * failed > due;

@@ -26,7 +26,7 @@ impl ExportedRun {
             Artifact::File(_) => {
                 let message = "this format needs a run's request log";
                 return Err(Failed::usage(message).hint(
-                    "name a run folder; for files of other tools use text, json or markdown",
+                    "name a run folder; for files of other tools, use text, json, or markdown",
                 ));
             }
             Artifact::Comparison(_) => {

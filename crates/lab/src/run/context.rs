@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 pub struct Lab {
     /// Hears what happens.
     pub observer: Arc<dyn Observer>,
-    /// Where data sets and tokenizers come from.
+    /// Where datasets and tokenizers come from.
     pub hub: Hub,
     /// Files that this process may open.
     pub fd_limit: FdLimit,

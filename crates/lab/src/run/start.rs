@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_begins_before_the_last_and_nobody_waits_for_one_that_failed() {
+    fn all_begin_together_and_none_waits_for_one_that_failed() {
         let mut starts = StartBarrier::together(3);
         let (failed, last) = (starts.pop().unwrap(), starts.pop().unwrap());
         let first = starts.pop().unwrap();

@@ -32,7 +32,7 @@ pub struct ColdStartTrial<'a> {
     pub within: Duration,
     /// How long it has to end when it is told to.
     pub grace: Duration,
-    /// Comes back when the server has been watched for long enough; none where it is not watched.
+    /// Comes back when the server has been watched for long enough; none if it is not watched.
     pub hold: Option<&'a dyn Fn()>,
 }
 
@@ -44,7 +44,7 @@ pub enum ColdStartStep {
     Group(Option<i32>),
     /// It answers.
     Start(ColdStart),
-    /// What it said about its batch and its queue while it was watched; none where it printed nothing.
+    /// What it said about its batch and its queue while it was watched; none if it printed nothing.
     Batch(Option<BatchLevels>),
     /// It was waited for until it was empty.
     Empty(IdleState),

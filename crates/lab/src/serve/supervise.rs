@@ -72,8 +72,8 @@ impl Word {
     }
 }
 
-/// Runs the server until it ends or is no longer needed: how it ended, or none where it could
-/// not be started. What happens is said to `out`.
+/// Runs the server until it ends or is no longer needed: how it ended, or none if it could not be
+/// started. What happens is said to `out`.
 pub fn supervise(
     command: &[String],
     log: &Path,
@@ -120,7 +120,7 @@ fn start(command: &[String], path: &Path) -> Result<Child, String> {
         .map_err(|error| format!("run `{program}`: {error}"))
 }
 
-/// Waits until the server has ended (its status), or shall end.
+/// Waits until the server has ended (its status), or should end.
 fn wait(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (held, mut let_go) = tokio::sync::oneshot::channel::<()>();
@@ -196,7 +196,7 @@ fn reap(server: u32) {
     }
 }
 
-/// Children of this process and their state; none where the system does not show them.
+/// Children of this process and their state; none if the system does not show them.
 fn children() -> Vec<(i32, char)> {
     let own = getpid().as_raw_nonzero().get();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };

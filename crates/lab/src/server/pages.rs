@@ -21,7 +21,7 @@ use crate::host;
 /// After a failure, at most three questions a second.
 const AFTER_FAILURE: Nanos = Nanos::from_millis(334);
 
-/// So many failures in a row, and the endpoint is asked seldom.
+/// This many failures in a row, and the endpoint is asked seldom.
 const FAILURES: u32 = 10;
 
 /// How seldom.

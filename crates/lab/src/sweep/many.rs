@@ -1,5 +1,5 @@
-//! Sweeps of several configurations: a value of the plan that varies, a server that is started anew
-//! with each setting, or both.
+//! Sweeps of several configurations: a value of the plan that varies, a server that is started
+//! again with each setting, or both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const LONGEST_START: Duration = Duration::from_mins(10);
 /// What a server of ours says.
 const LOG: &str = "server.log";
 
-/// How it started, and why there is no sweep, kept for a report that is made anew.
+/// How the server started, and why a sweep is missing, kept for later reports.
 const START: &str = "start.json";
 const FAILED: &str = "failed.txt";
 
@@ -183,9 +183,7 @@ fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values)
             let failed = Failed::usage(error.to_string());
             match &request.serve {
                 Some(_) => failed.hint(format!("`{{{name}}}` in --serve has the same name")),
-                None => {
-                    failed.hint("paths are those of plan.toml: `goodput run --dry-run` shows one")
-                }
+                None => failed.hint("use the paths of a plan.toml, such as one in a run folder"),
             }
         })?;
     }
@@ -196,7 +194,7 @@ fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values)
         let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!("the sweep sets the load of each point itself: {}", names.join(", "));
         return Err(Failed::usage(message)
-            .hint("use --rates, --concurrency, --duration and --num-requests"));
+            .hint("use --rates, --concurrency, --duration, and --num-requests"));
     }
     check_plan(&own.plan)?;
     own.sweep.slo.clone_from(&own.plan.measure.slo);

@@ -49,7 +49,7 @@ struct Sweep<'a> {
     took_s: f64,
     /// Whether a server of ours has ended.
     crash: Option<&'a dyn Fn() -> Option<Failed>>,
-    /// The server has stood idle or has been started anew: the next point warms it up.
+    /// The server has stood idle or has been started again: the next point warms it up.
     is_cold: bool,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Sweep<'a> {
         took: Nanos,
     ) -> Result<Outcome, Failed> {
         self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
-        let figures = Figures::of(summary);
+        let figures = Figures::from_summary(summary);
         let standing = judge(&figures, &self.request.sweep);
         self.points.push((saved::name(path), Point { ask, figures }));
         let summary = self.write();

@@ -15,7 +15,7 @@ pub(super) fn plan(base: &Plan, ask: &PointAsk) -> Plan {
     plan
 }
 
-/// The plan at this level, for so many seconds of load before the measured part, and in it.
+/// The plan at this level, for this many seconds of load before the measured part, and in it.
 pub fn at_level(base: &Plan, level: Level, seed: u64, (burn_in_s, measured_s): (f64, f64)) -> Plan {
     let mut plan = base.clone();
     plan.load.seed = seed;

@@ -105,5 +105,5 @@ pub fn promise(measure: &mut Measure) {
     }
 }
 
-/// The share of requests that shall be good where nothing is said.
+/// The share of requests that should be good where nothing is said.
 const USUAL: f64 = 0.99;

@@ -22,7 +22,7 @@ pub enum SavedSweep {
     Many(Sweeps),
 }
 
-/// The numbers of a saved sweep, computed anew from the logs of its points; none where the folder
+/// The numbers of a saved sweep, computed again from the logs of its points; none if the folder
 /// holds no sweep.
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
     match Artifact::open(path) {
@@ -106,12 +106,12 @@ pub(super) fn points(
 ) -> Result<Vec<SavedPoint>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
-    let read = |begun: goodput_record::Asked<PointAsk>| {
+    let read = |begun: goodput_record::BegunPoint<PointAsk>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
         match runs::read(path) {
             Ok(summary) => Some(SavedPoint {
                 folder: name(path),
-                point: Point { ask: begun.ask, figures: Figures::of(&summary) },
+                point: Point { ask: begun.ask, figures: Figures::from_summary(&summary) },
                 took_s,
             }),
             Err(failed) => {

@@ -166,7 +166,7 @@ impl After {
         }
     }
 
-    /// Does it whenever there is something, for ever.
+    /// Does it whenever there is something, forever.
     pub(crate) async fn run(&self) {
         loop {
             self.more.notified().await;

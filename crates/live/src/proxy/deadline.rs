@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep};
 /// timer finds out when it fires, and is set again for the rest.
 pub(crate) struct Deadline {
     limit: Duration,
-    /// Since when there has been nothing; none while there is no wait.
+    /// Since when nothing has arrived; none while nothing is awaited.
     since: Option<Nanos>,
     timer: Option<Pin<Box<Sleep>>>,
 }

@@ -29,7 +29,7 @@ pub(crate) enum Trouble {
 /// sent once more.
 pub(crate) struct Inquiry {
     inner: RefCell<InquiryState>,
-    /// As the client said; none where it did not.
+    /// As the client said; none if it did not.
     length: Option<u64>,
 }
 

@@ -13,7 +13,7 @@ const UNCOUNTED: usize = 8 << 10;
 pub(crate) struct Allowance(Arc<AtomicUsize>);
 
 impl Allowance {
-    /// Whether so many more may be held; then they are.
+    /// Whether this many more may be held; then they are.
     pub(crate) fn take(&self, bytes: usize, most: usize) -> bool {
         let held = self.0.fetch_add(bytes, Ordering::Relaxed);
         let fits = held.saturating_add(bytes) <= most;
@@ -73,7 +73,7 @@ mod tests {
 
     const READ: Read = Read { at: Nanos(1), sequence: 1, lag_us: None };
 
-    /// An answer in one piece, of which so many bytes have come.
+    /// An answer in one piece, of which this many bytes have come.
     fn whole(bytes: usize) -> AnswerTap {
         let mut passing = AnswerTap::new(true, false);
         passing.head(PassedHead { status: 200, headers: &HeaderMap::new(), read: READ });

@@ -48,7 +48,7 @@ impl RequestPermits {
         Arc::clone(&self.doors).acquire_owned().await.ok()
     }
 
-    /// How many must make way where so many connections are open.
+    /// How many must make way where this many connections are open.
     pub(crate) fn excess(&self, open: u64) -> usize {
         let leaving = self.leaving.load(Ordering::Relaxed);
         let open = usize::try_from(open).unwrap_or(usize::MAX);
@@ -66,7 +66,7 @@ impl RequestPermits {
     }
 
     /// A seat for a request of this connection: the one that it has, or the next that is free. None
-    /// where too many wait already.
+    /// if too many wait already.
     pub(crate) async fn take(&self, line: &Line) -> Option<Seat> {
         if let Some(seat) = line.seat() {
             return Some(seat);

@@ -45,11 +45,11 @@ enum ParsePosition {
     Lines(HeadLines),
     /// Nothing that is known: a head has ended, and its request is still to be taken.
     AfterHead,
-    /// A body of which so many bytes are to come.
+    /// A body of which this many bytes are to come.
     Data(u64),
     /// The line before a chunk, and the size that it has said so far.
     ChunkSize { size: u64, is_over: bool },
-    /// So many bytes of a chunk, and its line end.
+    /// This many bytes of a chunk, and its line end.
     Chunk(u64),
     /// A bare LF came: the rest is nothing.
     Spoiled,

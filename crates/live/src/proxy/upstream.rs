@@ -55,7 +55,7 @@ enum Protocol {
     Http2(Http2),
 }
 
-/// Why there is no answer.
+/// Why an answer is missing.
 pub(crate) struct UpstreamFailure {
     pub(crate) failure: Failure,
     /// The connection had been closed when it was used: the request may be sent once more.

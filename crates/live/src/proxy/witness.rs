@@ -12,7 +12,7 @@ use http::request::Parts;
 pub trait Witness: Send + Sync {
     /// A request has come whole.
     fn asked(&self, asked: ObservedRequest);
-    /// The answer to it is over, well or not.
+    /// The answer to it is over, completed or not.
     fn answered(&self, answered: Answered);
 }
 
@@ -33,7 +33,7 @@ pub struct ObservedRequest {
     pub via: HeaderValue,
     /// The value of the session header, where there is one.
     pub session: Option<String>,
-    /// The body; none where it was longer than what is kept.
+    /// The body; none if it was longer than what is kept.
     pub body: Option<Bytes>,
 }
 

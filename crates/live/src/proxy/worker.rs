@@ -159,8 +159,8 @@ impl Worker {
         self.seats.excess(self.shared.tally.open.get())
     }
 
-    /// Closes up to so many connections, those that have been idle longest. One that has just begun is
-    /// left alone until the next look, and no younger one is closed for it.
+    /// Closes up to this many connections, those that have been idle longest. One that has just
+    /// begun is left alone until the next look, and no younger one is closed for it.
     fn make_way(&self, count: usize) {
         let present = now();
         let mut spare = self.spare.borrow_mut();

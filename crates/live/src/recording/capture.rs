@@ -48,7 +48,7 @@ impl CapturedRequest {
 /// The answer to it.
 pub(super) struct CapturedAnswer {
     pub(super) number: u64,
-    /// None where the queue was full.
+    /// None if the queue was full.
     pub(super) exchange: Option<Box<Exchange>>,
     /// Bytes that it holds.
     pub(super) bytes: usize,
@@ -75,7 +75,7 @@ impl Room {
         self.tickets.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// So many bytes are in memory no longer.
+    /// This many bytes are in memory no longer.
     pub(super) fn give_bytes(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

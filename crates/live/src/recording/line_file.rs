@@ -37,8 +37,8 @@ impl LineFile {
         self.length + self.waiting.len() as u64
     }
 
-    /// Takes a line with its end. Where too much is waiting already the disk is to take it now; false
-    /// where it does not.
+    /// Takes a line with its end. Where too much is waiting already the disk is to take it now;
+    /// false if it does not.
     pub(super) fn push(&mut self, line: &[u8]) -> bool {
         // A disk that refused is not asked for each line.
         if !self.has_room(line) && !self.is_refused {

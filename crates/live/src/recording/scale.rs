@@ -36,8 +36,8 @@ pub(super) fn ours(row: &TraceRow) -> u32 {
 }
 
 impl ScaleFactors {
-    /// A prompt of so many of our tokens, as [`ours`] says, and its answer, which need not state a
-    /// count.
+    /// A prompt of this many of our tokens, as [`ours`] says, and its answer, which need not state
+    /// a count.
     pub(super) fn add(&mut self, ours: u32, exchange: Option<&Exchange>) {
         self.answers += 1;
         let count = exchange.and_then(|exchange| exchange.input_tokens);

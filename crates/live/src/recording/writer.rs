@@ -153,7 +153,7 @@ impl RowWriter {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            // By the clock: under load there is no quiet moment.
+            // By the clock: a quiet moment may never come under load.
             if now() - looked >= FLUSH_EVERY.into() {
                 looked = now();
                 self.look(orders);
@@ -188,7 +188,7 @@ impl RowWriter {
             let is_told =
                 orders.end.load(Ordering::Relaxed) || orders.rotate.load(Ordering::Relaxed);
             if is_told {
-                // Under load there is no quiet moment; what has been said already may count.
+                // A quiet moment may never come under load; what has been said already may count.
                 end = end.min(now() + FLUSH_EVERY.into());
             }
             let note = match notes.recv_timeout(FLUSH_EVERY) {
@@ -245,7 +245,7 @@ impl RowWriter {
             if self.is_over {
                 self.counts.left_out.add(1);
             } else {
-                // There is no file to write to.
+                // No file is open to write to.
                 self.counts.lose(Lost::Disk, 1);
             }
             return self.room.give_ticket();
@@ -312,7 +312,7 @@ impl RowWriter {
         self.room.give_ticket();
     }
 
-    /// There is no room for a request of this file.
+    /// A request of this file does not fit.
     fn drop_one(&mut self, file: usize) {
         self.counts.lose(Lost::Queue, 1);
         if let Some(trace) = self.traces.get_mut(&file) {

@@ -13,7 +13,7 @@ pub(crate) struct JsonFields<'a> {
 }
 
 impl<'a> JsonFields<'a> {
-    /// The fields with these names, the last of each; none where the text is not an object.
+    /// The fields with these names, the last of each; none if the text is not an object.
     pub(crate) fn parse(json: &'a str, names: &'static [&'static str]) -> Option<Self> {
         let mut reader = serde_json::Deserializer::from_str(json);
         let found = Pick(names).deserialize(&mut reader).ok()?;
@@ -45,7 +45,7 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
         .map(|text| text.0)
 }
 
-/// Takes the items of an array one after another; false where the text is none.
+/// Takes the items of an array one after another; false if the text is none.
 pub(crate) fn each<'a>(json: &'a str, take: impl FnMut(&'a str)) -> bool {
     let mut reader = serde_json::Deserializer::from_str(json);
     json.starts_with('[') && EachElement(take).deserialize(&mut reader).is_ok()

@@ -35,7 +35,7 @@ pub(crate) struct Talk {
     pub(crate) history: Key,
     /// All that was said by others than the model.
     pub(crate) others: Key,
-    /// All that users said; none where they said nothing.
+    /// All that users said; none if they said nothing.
     pub(crate) users: Option<Key>,
     /// What it goes on from.
     pub(crate) follows: Option<Follows>,
@@ -59,7 +59,7 @@ pub(crate) fn content(salt: Salt, said: &str) -> Key {
     salt.begin(Use::Content).chain_update(said.trim()).finalize().into()
 }
 
-/// Reads the prompt of a chat or of a completion; none where there is neither. Conversations with
+/// Reads the prompt of a chat or of a completion; none if there is neither. Conversations with
 /// another beginning are others.
 pub(crate) fn read(
     body: &JsonFields<'_>,

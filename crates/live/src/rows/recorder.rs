@@ -54,7 +54,7 @@ impl Recorder {
     }
 
     /// A request that came whole, `at` after the file's first instant. Its body is whatever came;
-    /// empty where no session has it.
+    /// empty if no session has it.
     pub fn asked(&self, at: Nanos, api: Api, body: &[u8], session: Option<&str>) -> KeptRequest {
         let name = session.map(str::trim).filter(|name| !name.is_empty());
         let named = name.map(|name| self.salt.key(Use::Session, &[name.as_bytes()]));

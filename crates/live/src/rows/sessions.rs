@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_that_nobody_followed_is_followed() {
+    fn the_latest_without_a_successor_is_followed() {
         let mut sessions = Sessions::default();
         sessions.end(ended("a", 1, 1));
         sessions.end(ended("b", 2, 1));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_follows_what_is_not_over_yet_nor_what_is_long_over() {
+    fn nothing_follows_what_is_not_over_or_long_over() {
         let mut sessions = Sessions::default();
         sessions.end(ended("a", 100, 1));
         assert_eq!(sessions.follow(&[1; 32], Nanos(90 * SECOND)), None);

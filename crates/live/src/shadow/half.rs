@@ -122,7 +122,7 @@ impl HalfSender {
         self.send(permit.map(|permit| Half::Primary(Box::new(answer), permit)));
     }
 
-    /// The candidate's answer is over, well or not.
+    /// The candidate's answer is over, completed or not.
     pub(super) fn candidate(&self, answer: CandidateAnswer) {
         let permit = MemoryPermit::new(&answer.exchange, &self.held);
         if !self.send(permit.map(|permit| Half::Candidate(Box::new(answer), permit))) {
@@ -147,7 +147,7 @@ mod tests {
         };
         echo();
         assert_eq!(sender.lost(), 0);
-        // From here on there is no room: of what was not chosen nothing is lost.
+        // From here on the queue is full: nothing is lost of requests that were not chosen.
         sender.left(2);
         let (ending, exchange) = (Ending::Whole, exchange.clone());
         sender.primary(Answered { number, arrived, ending, exchange, bytes: 0 });

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_or_given_up_waits_for_nobody() {
+    fn abandoned_halves_do_not_wait() {
         let mut pairing = pairing();
         let at = Nanos(1);
         for word in [primary(1, Ending::Whole), Half::Left(1), Half::Left(2)] {

@@ -1,5 +1,5 @@
-//! The folder of a shadow: how it is filled while it goes on, and what is read from it later. Pairs are
-//! counted as their logs keep them, so that `goodput report` says what the verb has printed.
+//! The folder of a shadow: how it is filled while it runs, and what is read from it later. Pairs
+//! are counted as their logs keep them, so that `goodput report` says what the verb has printed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,8 +181,8 @@ fn write(
     folder.write_summary(comparison).and(folder.write_report(&page(comparison)))
 }
 
-/// The numbers of a saved shadow, computed anew from its logs; none where the folder holds none. Of one
-/// that was killed they are of the pairs that reached the disk.
+/// The numbers of a saved shadow, computed again from its logs; none if the folder holds none. Of
+/// one that was killed they are of the pairs that reached the disk.
 pub fn read(path: &Path) -> Option<Result<Comparison, FolderError>> {
     let folder = ShadowFolder::open(path)?;
     let read = || {

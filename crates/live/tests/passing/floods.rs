@@ -45,7 +45,7 @@ fn flood(stream: &mut TcpStream, first: &str, again: &str) {
     }
 }
 
-/// A server that answers chats with tokens for ever, and everything else with two bytes.
+/// A server that answers chats with tokens forever, and everything else with two bytes.
 fn flooding_server() -> SocketAddr {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     raw_server(move |mut stream| {
@@ -117,7 +117,7 @@ fn health() -> String {
 }
 
 #[test]
-fn others_are_served_beside_floods_and_a_stop_ends_them() {
+fn others_are_served_during_floods_and_a_stop_ends_them() {
     let upstream = flooding_server();
     let (proxy, notes) = start(settings(&format!("http://{upstream}")));
     let clients = flooded(&proxy);

@@ -120,7 +120,7 @@ fn a_client_that_dribbles_its_head_is_let_go_and_others_are_not() {
     kept.write_all(request).unwrap();
     let mut byte = [0];
     kept.read_exact(&mut byte).unwrap();
-    // One says nothing, one begins like HTTP/2, one sends a header for ever.
+    // One says nothing, one begins like HTTP/2, one sends a header forever.
     let mut silent = connect(proxy.address());
     let mut half = connect(proxy.address());
     half.write_all(b"P").unwrap();
@@ -159,7 +159,7 @@ fn a_body_that_stops_is_a_408() {
 }
 
 #[test]
-fn a_stream_without_a_window_is_ended_and_its_neighbours_are_not() {
+fn a_stream_without_a_window_is_ended_and_other_streams_are_not() {
     const SETTINGS: u8 = 4;
     const RESET: u8 = 3;
     let (first, is_over) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));

@@ -67,7 +67,7 @@ fn a_body_that_ends_with_its_connection_is_whole() {
 }
 
 #[test]
-fn a_length_beside_chunks_is_not_believed() {
+fn a_length_next_to_chunks_is_not_believed() {
     for length in ["3", "11", "99"] {
         let server = Server::start(move |_| {
             let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: ";

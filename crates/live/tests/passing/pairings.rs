@@ -162,7 +162,7 @@ fn several_workers_share_the_load() {
 }
 
 #[test]
-fn a_cut_upstream_is_a_reset_stream_of_http_2_and_its_neighbours_live() {
+fn a_cut_upstream_resets_its_http_2_stream_and_other_streams_live() {
     let server = Server::start(|request| {
         if request.number == 0 {
             let begin = format!("{STREAM_HEAD}{}", chunk(&token_event("a")));

@@ -141,7 +141,7 @@ fn errors_of_the_upstream_pass_unchanged() {
 }
 
 #[test]
-fn nobody_behind_it_is_a_502_in_our_words() {
+fn an_unreachable_upstream_is_our_own_502() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (proxy, notes) = start(settings(&format!("http://{port}")));
     let answer = exchange(proxy.address(), post(CHAT, "{}").as_bytes());

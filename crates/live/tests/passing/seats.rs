@@ -29,7 +29,7 @@ fn ask(stream: &mut TcpStream, path: &str) {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: h\r\n\r\n").unwrap();
 }
 
-/// The status of the answer that comes, whose body has so many bytes by its head.
+/// The status of the answer that comes, whose body has this many bytes by its head.
 fn status(stream: &mut TcpStream) -> u16 {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -131,7 +131,7 @@ fn health_is_answered_while_every_seat_is_taken_and_others_wait() {
 }
 
 #[test]
-fn whoever_cannot_even_wait_is_told_so() {
+fn a_connection_that_cannot_even_wait_is_told_so() {
     let (upstream, go) = held_server();
     let one = |settings: &mut Settings| settings.limits.connections = 1;
     let (proxy, _notes) = proxy(&format!("http://{upstream}"), one);

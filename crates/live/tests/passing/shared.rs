@@ -146,7 +146,7 @@ fn a_connection_that_swallowed_a_request_gets_no_other() {
 }
 
 #[test]
-fn the_words_of_a_goaway_are_nobody_elses() {
+fn a_goaway_message_stays_on_its_connection() {
     let upstream = raw_server(move |stream| {
         let mut line = Line::accept(stream);
         line.request().unwrap();

@@ -32,7 +32,7 @@ impl Witness for Notes {
 }
 
 impl Notes {
-    /// The answers, once there are so many.
+    /// The answers, once there are this many.
     pub fn answers(&self, count: usize) -> Vec<Answered> {
         until(|| self.answered.lock().unwrap().len() >= count);
         self.answered.lock().unwrap().clone()

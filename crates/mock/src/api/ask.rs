@@ -89,7 +89,7 @@ pub(crate) struct CheckedRequest {
     pub(crate) seed: Option<i64>,
     /// Temperature 0: as if a seed were given.
     pub(crate) is_greedy: bool,
-    /// Tells answers to equal requests apart where there is no seed; the server may set it.
+    /// Makes answers to equal requests differ if no seed is given; the server may set it.
     pub(crate) salt: u64,
     pub(crate) dimensions: Option<u32>,
     /// Embeddings as base64 of little-endian f32.

@@ -92,7 +92,7 @@ pub(crate) struct AnswerUsage {
     /// Part of the prompt; said only where there is any.
     pub(crate) media: u32,
     pub(crate) completion: u64,
-    /// Part of the completion; none where there is no reasoning at all.
+    /// Part of the completion; none without any reasoning.
     pub(crate) reasoning: Option<u64>,
 }
 

@@ -56,7 +56,7 @@ impl ApiRefusal {
 
     /// The path exists, but not for this method.
     pub(crate) fn method(method: &str, path: &str) -> Self {
-        let message = format!("`{path}` does not take {method}");
+        let message = format!("`{path}` does not accept {method}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
         Self { status, code: Some("method_not_allowed"), ..Self::bad(message) }
     }

@@ -26,7 +26,7 @@ pub enum FaultShare {
     Every,
     /// Each with this chance, in percent.
     Percent(f64),
-    /// Every so many, exactly: of ten the last.
+    /// Every this many, exactly: of ten the last.
     OneIn(u64),
 }
 
@@ -35,7 +35,7 @@ pub enum FaultShare {
 pub struct FaultWindow {
     /// The beginning.
     pub from: Nanos,
-    /// How long; for ever when there is none.
+    /// How long; forever when there is none.
     pub length: Option<Nanos>,
 }
 
@@ -233,8 +233,8 @@ fn unknown(name: &str) -> String {
     let list = format!("the kinds are: {}", forms.join(", "));
     let near = goodput_model::closest(name, FORMS.iter().map(|(known, _)| *known));
     near.map_or_else(
-        || format!("there is no such kind\n{list}"),
-        |known| format!("there is no such kind\nhint: did you mean `{known}`?\n{list}"),
+        || format!("no such kind\n{list}"),
+        |known| format!("no such kind\nhint: did you mean `{known}`?\n{list}"),
     )
 }
 

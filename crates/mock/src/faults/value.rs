@@ -29,7 +29,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
 
 pub(crate) fn positive_time(text: &str) -> Result<Nanos, String> {
     let time = time(text)?;
-    if time == Nanos::ZERO { Err("a time above zero is needed here".to_owned()) } else { Ok(time) }
+    if time == Nanos::ZERO { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
 
 /// Without the spaces that people like and command lines do not.

@@ -87,7 +87,7 @@ fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
         page.histogram(&format!("vllm:{name}"), help, (histogram, bounds));
     }
     page.histogram("vllm:request_params_n", "Answers per request (n).", (&metrics.n, &VLLM_N));
-    // Without steps there is no such page of a real engine: better none than one of zeros.
+    // An engine without steps has no such page: better none than one of zeros.
 }
 
 fn times(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {

@@ -20,26 +20,27 @@ impl CaveatCode {
         let (title, meaning, remedy) = match self {
             Self::NothingMeasured => (
                 "Nothing was measured",
-                "No request was scheduled in the window, or all of them failed. There is no latency \
-                 to report.",
+                "No request was scheduled in the window, or all of them failed. No latency can be \
+                 reported.",
                 "Read the first error of the report, send one request by hand, and make the run longer.",
             ),
             Self::ScheduleSlip => (
                 "The client sent late",
-                "The 99th percentile of the delay between the scheduled instant and the send is above \
-                 1 ms and 1 % of the median TTFT. The server saw another load than planned.",
+                "The 99th percentile of the delay between the scheduled instant and the send is \
+                 above both 1 ms and 1 % of the median TTFT. The server saw a different load than \
+                 planned.",
                 "Give the client more cores or a machine of its own, or offer less load.",
             ),
             Self::ClientStarved => (
-                "The client kept fewer users busy than asked",
+                "The client kept fewer users busy than planned",
                 "In a closed loop each user should always wait for an answer or think. The client could \
                  not keep up, so the load was lower than stated.",
                 "Give the client more cores, raise `--workers`, or lower `--concurrency`.",
             ),
             Self::ClientStalled => (
-                "The client stood still",
-                "The whole process was stopped or had no processor for a while. Latencies that rest on \
-                 that time are cut.",
+                "The client stalled",
+                "The whole process was stopped or had no processor for a while. Latencies that \
+                 span that time are cut there.",
                 "Look for swapping, a paused virtual machine, or a stopped process, and measure again.",
             ),
             Self::ClientLag => (
@@ -108,7 +109,7 @@ impl CaveatCode {
                 "The run's own figures contradict each other",
                 "Arrival rate times mean latency must equal the number of requests in flight. It does \
                  not, so one of these figures is wrong.",
-                "Measure again. If it stays, report it as a bug with the run folder.",
+                "Measure again. If it persists, report it as a bug with the run folder.",
             ),
             Self::ClientLimited => (
                 "This machine ran out of descriptors or ports",
@@ -179,7 +180,7 @@ impl CaveatCode {
             ),
             Self::Capped => (
                 "A limit held requests back",
-                "`--max-concurrency` made requests wait on the client, so the load was no longer open.",
+                "`--max-concurrency` made requests wait on the client, so the load was not open.",
                 "Raise or remove the limit, or offer less load.",
             ),
             Self::NotComplete => (
@@ -205,7 +206,7 @@ impl CaveatCode {
             Self::ConnectInTtft => (
                 "TTFT includes connecting",
                 "New connections were opened for measured requests, so TTFT includes DNS, TCP, and TLS.",
-                "Keep connections (`--connections reuse`), warm up, or report it as such.",
+                "Keep connections open (`--connections reuse`), warm up, or report it as such.",
             ),
             Self::ChunksCoalesced => (
                 "Tokens came several at a time",
@@ -218,13 +219,14 @@ impl CaveatCode {
                 "Turn off buffering in the gateway, or use `--no-stream` and judge E2E.",
             ),
             Self::OutputLength => (
-                "Answers have another length than planned",
-                "The server stopped early or late, so it did other work than the plan says.",
+                "Answers have a different length than planned",
+                "The server stopped early or late, so it did different work than planned.",
                 "Use `--output-length exact` where the server supports it, or raise its token limit.",
             ),
             Self::InputLength => (
-                "Prompts have another length than planned",
-                "The server counts other prompt lengths than the plan, so it did other work.",
+                "Prompts have a different length than planned",
+                "The server counts different prompt lengths than planned, so it did different \
+                 work.",
                 "Name the model's tokenizer with `--tokenizer`, or leave the length check on.",
             ),
             Self::CacheDiffers => (
@@ -236,8 +238,8 @@ impl CaveatCode {
             ),
             Self::CacheUnplanned => (
                 "Unplanned cache hits",
-                "Prompts were found in the server's cache although the plan does not ask for it, so TTFT \
-                 is better than for new prompts.",
+                "Prompts were found in the server's cache although the plan does not ask for that, \
+                 so TTFT is better than for new prompts.",
                 "Use another `--seed`, `--cache reset`, or a workload with more distinct prompts.",
             ),
             Self::CacheUnseen => (
@@ -317,12 +319,12 @@ impl CaveatCode {
             ),
             Self::TailUnreliable => (
                 "Tails are less certain than they look",
-                "Requests wait for each other, so slow ones come in groups, and the tail rests on few of \
-                 these groups.",
+                "Requests wait for each other, so slow ones come in groups, and the tail rests on \
+                 only a few such groups.",
                 "Run longer, repeat with `--repeat`, or offer less load.",
             ),
             Self::RunsDiffer => (
-                "Runs differ more than each one admits",
+                "Runs differ more than their own intervals allow",
                 "The spread between runs is larger than the intervals within them. Something changes \
                  from run to run.",
                 "Use the interval over runs, and look for what changes.",
@@ -379,7 +381,7 @@ impl CaveatCode {
                 "Raise `--margin`, or make the rig quieter.",
             ),
             Self::ServerShared => (
-                "Others use the server",
+                "Other clients use the server",
                 "The server generated more tokens than this client received.",
                 "Measure when the server is idle, or name only its own replicas with `--metrics-url`.",
             ),
@@ -390,7 +392,7 @@ impl CaveatCode {
             ),
             Self::ServerRestarted => (
                 "The server restarted",
-                "Its counters began again during the run, so it had a cold phase.",
+                "Its counters restarted during the run, so it had a cold phase.",
                 "Read its log, and measure again.",
             ),
             Self::MetricsLost => (
@@ -421,12 +423,12 @@ impl CaveatCode {
             ),
             Self::GpuThrottled => (
                 "A GPU was throttled",
-                "Power or heat slowed it down, so a cooler or longer run has another result.",
+                "Power or heat slowed it down, so a cooler or longer run gives a different result.",
                 "Check cooling and power limits.",
             ),
             Self::GpuEnergyByPower => (
                 "Energy is estimated from power",
-                "The driver has no energy counter, so samples of the power were summed.",
+                "The driver has no energy counter, so power samples were summed.",
                 "Use a GPU or driver with an energy counter for exact figures.",
             ),
             Self::Profiled => (
@@ -440,8 +442,8 @@ impl CaveatCode {
                 "Name each replica with its own `--metrics-url`.",
             ),
             Self::GpusIdle => (
-                "Some GPUs did nothing",
-                "Figures per GPU count GPUs that did not work.",
+                "Some GPUs were idle",
+                "Figures per GPU count GPUs that did no work.",
                 "Name the GPUs of the server with `--gpu local:0,1` or `--gpus N`.",
             ),
             Self::ShadowShare => (
@@ -462,7 +464,7 @@ impl CaveatCode {
             Self::ShadowEnded => (
                 "The candidate stopped getting requests",
                 "It failed too often or was switched off, so the comparison covers the time before.",
-                "Read why in the report, fix the candidate, and start again.",
+                "Read the reason in the report, fix the candidate, and start again.",
             ),
             Self::ShardMissing => (
                 "Ranks left no record",
@@ -475,14 +477,14 @@ impl CaveatCode {
                 "Look at that machine, and measure again.",
             ),
             Self::ShardSick => (
-                "A rank distorted its part",
+                "A rank distorted its shard",
                 "Its own client was late, busy, or stopped.",
                 "Give that machine more room, or use more ranks.",
             ),
             Self::ShardsApart => (
                 "Ranks did not start together",
                 "The load was lower at the beginning or the end than planned.",
-                "Start all ranks before `--join-within` is over.",
+                "Start all ranks within the time of `--join-within`.",
             ),
             Self::ShardClock => (
                 "A rank's wall clock is off",

@@ -1,11 +1,11 @@
-//! Due instants of an open loop.
+//! Scheduled instants of an open loop.
 
 use crate::random::{Domain, RandomStream};
 use crate::{ArrivalProcess as Process, LoadShape, Nanos, Rate};
 
 use super::shaped::InverseRate;
 
-/// The sequence of due instants, endless unless a shape ends it. Gap *i* is a function of
+/// The sequence of scheduled instants, endless unless a shape ends it. Gap *i* is a function of
 /// (seed, *i*) alone; the instants are absolute, so nothing drifts, and gaps are never rescaled to
 /// hit a count.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ enum RateCourse {
     Even(Rate),
     /// The sum of the gaps at a rate of one, and where on the shape's course that is.
     Shaped(f64, InverseRate),
-    /// So many at once, and the time to the next ones.
+    /// This many at once, and the time to the next ones.
     Bursts(u64, Nanos),
 }
 

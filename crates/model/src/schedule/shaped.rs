@@ -1,4 +1,4 @@
-//! [`InverseRate`]: when so many arrivals are expected under a rate that changes over time.
+//! [`InverseRate`]: when this many arrivals are expected under a rate that changes over time.
 //!
 //! With a rate *r(t)*, Λ(*t*) arrivals are expected up to *t*. Arrivals of a process at a rate of one
 //! become arrivals of the shape by the inverse of Λ: the same process, in the shape's own time.

@@ -6,8 +6,8 @@ use crate::{Load, LoadExtent, Nanos, Phase};
 
 /// The phases of a run: warm-up, the measured part, cooldown, end.
 ///
-/// Each request is placed once, by its due instant, in order of dispatch. The counters are atomic
-/// because closed-loop workers share one timeline; they carry no other data.
+/// Each request is placed once, by its scheduled instant, in order of dispatch. The counters are
+/// atomic because closed-loop workers share one timeline; they carry no other data.
 #[derive(Debug)]
 pub struct RunTimeline {
     warmup: LoadExtent,
@@ -16,7 +16,7 @@ pub struct RunTimeline {
     cooldown: Nanos,
     warmed: AtomicU64,
     measured: AtomicU64,
-    /// First measured due instant (or the end of a timed warm-up); `u64::MAX` until known.
+    /// First measured scheduled instant (or the end of a timed warm-up); `u64::MAX` until known.
     measured_from: AtomicU64,
     /// Where the measured part ended by count; `u64::MAX` until known.
     measured_to: AtomicU64,

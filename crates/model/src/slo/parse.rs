@@ -39,7 +39,7 @@ impl FromStr for Slo {
         let mut found: Vec<(SloTerm, usize, bool)> = Vec::new();
         for (number, part) in text.split(',').enumerate() {
             if found.len() >= MOST_TERMS {
-                return error(number, part, format!("there are more than {MOST_TERMS} terms"));
+                return error(number, part, format!("more than {MOST_TERMS} terms"));
             }
             let (terms, is_preset) = match read_part(part.trim()) {
                 Ok(read) => read,
@@ -53,7 +53,7 @@ impl FromStr for Slo {
                     Some(place) if is_preset && !place.2 => {}
                     Some((other, at, _)) => {
                         let earlier = at.saturating_add(1);
-                        let what = format!("term {earlier} limits the same already (`{other}`)");
+                        let what = format!("term {earlier} already limits this figure (`{other}`)");
                         return error(number, part, what);
                     }
                 }
@@ -62,7 +62,7 @@ impl FromStr for Slo {
         let slo = Self { terms: found.iter().map(|(term, ..)| *term).collect() };
         let fluidity = found.iter().find(|(term, ..)| term.metric == SloMetric::Fluidity);
         if let Some((term, number, _)) = fluidity.filter(|_| slo.token_limit_ms().is_none()) {
-            const WHAT: &str = "a fluidity needs a deadline for tokens: add a limit on tpot or itl";
+            const WHAT: &str = "fluidity needs a deadline for tokens: add a limit on tpot or itl";
             return error(*number, &term.to_string(), WHAT.to_owned());
         }
         Ok(slo)
@@ -150,7 +150,7 @@ fn read_term<'a>(
     let metric = read_metric(name)?;
     if metric.is_of_run() && statistic != SloStatistic::Plain {
         return Err(format!(
-            "`{}` is a figure of the whole run: it has no percentile",
+            "`{}` is a figure of the whole run and has no percentile",
             metric.name()
         ));
     }
@@ -170,7 +170,7 @@ fn read_term<'a>(
     Ok(term)
 }
 
-/// A promise that no server can keep, or none can break, is a slip of the pen.
+/// A limit that every run meets, or none, is a mistake.
 fn check_reachable(term: &SloTerm) -> Result<(), String> {
     let top = match term.metric {
         SloMetric::Fluidity => 1.0,
@@ -187,9 +187,7 @@ fn check_reachable(term: &SloTerm) -> Result<(), String> {
         return Ok(());
     }
     let unit = term.metric.unit();
-    Err(format!(
-        "no run can keep this, or none can break it: expected a limit from 0 to {top}{unit}"
-    ))
+    Err(format!("every run or no run would meet this: expected a limit from 0 to {top}{unit}"))
 }
 
 fn read_statistic(word: &str) -> Result<SloStatistic, String> {
@@ -266,13 +264,13 @@ fn read_times(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
             None => &mut limit.base,
         };
         if std::mem::replace(&mut seen[usize::from(per_token.is_some())], true) {
-            return Err("expected one time, or one and another per token".to_owned());
+            return Err("expected a time, or a time and a time per token".to_owned());
         }
         *place = read_time(per_token.unwrap_or(part).trim_end())?;
     }
     if limit.is_linear() && !metric.waits_for_prompt() {
         return Err(format!(
-            "a limit per token of the prompt is for ttft, ttfa and e2e: expected a plain time for \
+            "only ttft, ttfa, and e2e can have a limit per prompt token: expected a plain time for \
              `{}`",
             metric.name()
         ));

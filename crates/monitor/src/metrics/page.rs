@@ -73,11 +73,7 @@ impl MetricsPage<'_> {
             },
         );
         self.several(
-            (
-                "goodput_run_phase",
-                "gauge",
-                "1 for the part of its plan that a run is in, 0 for others",
-            ),
+            ("goodput_run_phase", "gauge", "1 for the current phase of the run, 0 for the others"),
             |look| {
                 let all = RunPosition::ALL.iter();
                 all.map(|(stand, name)| {
@@ -94,7 +90,7 @@ impl MetricsPage<'_> {
             (
                 "goodput_offered_requests_per_second",
                 "gauge",
-                "What the schedule asks for now; not there where no schedule has a rate",
+                "Current rate of the schedule; absent if the schedule has no rate",
             ),
             |look| match look.offered {
                 PlannedLoad::PerSecond(rate) if look.stand.is_loaded() => Some(rate),
@@ -121,7 +117,7 @@ impl MetricsPage<'_> {
             (
                 "goodput_requests_sent_total",
                 "counter",
-                "Requests of which a byte was written, counted at their end",
+                "Requests of which at least one byte was written, counted when they end",
             ),
             |look| Some(look.tally.requests.sent),
         );
@@ -129,7 +125,7 @@ impl MetricsPage<'_> {
             (
                 "goodput_requests_in_flight",
                 "gauge",
-                "Requests that are due and not over, those that a cap holds back included",
+                "Scheduled requests that have not ended, including those that a cap holds back",
             ),
             |look| Some(look.seen.in_flight()),
         );
@@ -144,14 +140,14 @@ impl MetricsPage<'_> {
             },
         );
         self.single(
-            ("goodput_output_tokens_total", "counter", "Tokens of answers, counted at their end"),
+            ("goodput_output_tokens_total", "counter", "Output tokens, counted when answers end"),
             |look| Some(look.seen.tokens),
         );
         self.single(
             (
                 "goodput_prompt_tokens_total",
                 "counter",
-                "Tokens of prompts as the server counts them, or as planned; counted at the end",
+                "Prompt tokens as the server counts them, or as planned; counted when answers end",
             ),
             |look| Some(look.tally.requests.prompt_tokens),
         );
@@ -176,12 +172,12 @@ impl MetricsPage<'_> {
     fn client(&mut self) {
         self.histogram(
             "goodput_schedule_slip_seconds",
-            "How late requests were sent by the client's own fault",
+            "How late requests were sent because of the client",
             |look| &look.tally.requests.slip,
         );
         self.histogram(
             "goodput_client_lag_seconds",
-            "How late the loops of the client's workers were called",
+            "How late the event loops of the client's workers ran",
             |look| &look.tally.lag,
         );
         self.single(
@@ -192,7 +188,7 @@ impl MetricsPage<'_> {
             (
                 "goodput_records_lost_total",
                 "counter",
-                "Requests that are in no record because the collector could not keep up",
+                "Requests without a record because the collector could not keep up",
             ),
             |look| Some(look.seen.lost),
         );

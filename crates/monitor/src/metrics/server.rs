@@ -44,7 +44,7 @@ impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSit
             return Ok(());
         }
         let status = "403 Forbidden";
-        let words = format!("{status}: ask by address, or by a name of this machine\n");
+        let words = format!("{status}: use an address or a name of this machine\n");
         Err(Response::new(status, "text/plain; charset=utf-8", words))
     }
 

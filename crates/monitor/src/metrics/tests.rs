@@ -48,7 +48,7 @@ fn facts() -> RunLabels {
     }
 }
 
-/// Due at 1 s, sent 2 ms later, tokens at these milliseconds after the due instant.
+/// Due at 1 s, sent 2 ms later, tokens at these milliseconds after the scheduled instant.
 fn record(tokens: &[u64]) -> RequestRecord {
     let chunk = |at: &u64| Chunk {
         at: ms(1_000 + at),

@@ -12,9 +12,9 @@ use crate::words::{about, seconds};
 /// Columns of the help, and its lines.
 const HELP: [&str; 7] = [
     "1 2 3 4   overview, latency, server and client, notes",
-    "Tab       the next of them",
+    "Tab       the next view",
     "q Ctrl-C  stop: no more requests, wait for answers, report",
-    "          again: do not wait; a third time: leave at once",
+    "          again: do not wait; a third time: exit at once",
     "?         this help; any other key closes it",
     "",
     "Nothing here changes or pauses the load.",
@@ -37,7 +37,7 @@ pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
             sweep.left_s.map(|left| format!("sweep: about {} left", about(left)))
         }
         Some(CampaignView::Comparison(compared)) => {
-            compared.left_s.map(|left| format!("next look in about {}", about(left)))
+            compared.left_s.map(|left| format!("next test in about {}", about(left)))
         }
         None => None,
     };

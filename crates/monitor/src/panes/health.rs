@@ -45,7 +45,7 @@ pub(super) fn late(name: &str, all: &Percentiles, now: &Percentiles) -> Line<'st
 /// What the server says, in two lines, with a name before the first.
 pub(super) fn server_lines(run: &LiveRunView, name: &str) -> Vec<Line<'static>> {
     let Some(server) = &run.server else {
-        return vec![Line::styled(" the server does not say (no metrics were found)", faint())];
+        return vec![Line::styled(" unknown (no server metrics were found)", faint())];
     };
     let mut lines = vec![Line::from(format!(
         " {name}{} waiting, {} running, KV {}",
@@ -59,7 +59,7 @@ pub(super) fn server_lines(run: &LiveRunView, name: &str) -> Vec<Line<'static>> 
     }
     let (silent, of) = server.silent;
     if silent > 0 {
-        lines.push(Line::from(format!(" {silent} of {of} pages of metrics did not answer")));
+        lines.push(Line::from(format!(" {silent} of {of} metrics pages did not answer")));
     }
     lines
 }

@@ -65,7 +65,7 @@ pub(super) fn framed(title: impl Into<String>) -> Block<'static> {
         .title(Line::from(Span::styled(format!(" {} ", title.into()), strong())))
 }
 
-/// A name at the left, and a value at the right of so many columns.
+/// A name at the left, and a value at the right of this many columns.
 pub(super) fn pair(name: &str, value: &str, columns: u16, style: Style) -> Line<'static> {
     let room = usize::from(columns).saturating_sub(name.chars().count() + 1);
     Line::from(vec![Span::raw(format!("{name} ")), Span::styled(format!("{value:>room$}"), style)])

@@ -39,7 +39,7 @@ pub(super) fn draw(_: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
     for (name, when, found) in own {
         lines.push(row(name, when, found));
     }
-    let block = framed("latency from the due instant, ms").title_bottom(Line::styled(
+    let block = framed("latency from the scheduled instant, ms").title_bottom(Line::styled(
         " of all that ended, within 2 %; the report is exact ",
         faint(),
     ));

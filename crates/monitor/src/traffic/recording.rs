@@ -15,13 +15,13 @@ pub fn recording_page(figures: &RecordFigures, format: MetricsFormat) -> String 
     proxy::write(&mut sheet, &figures.proxy);
     let counts = &figures.counts;
     let counters = [
-        ("goodput_record_requests_total", "Requests to an API that came whole", &counts.asked),
+        ("goodput_record_requests_total", "Complete requests to an API", &counts.asked),
         ("goodput_record_rows_total", "Rows on disk", &counts.rows),
         ("goodput_record_bytes_total", "Bytes on disk", &counts.bytes),
-        ("goodput_record_files_total", "Files begun", &counts.files),
+        ("goodput_record_files_total", "Files started", &counts.files),
         (
             "goodput_record_left_out_total",
-            "Requests that --share leaves out, or that came past the limit",
+            "Requests that --share leaves out, or that arrived after the limit",
             &counts.left_out,
         ),
     ];
@@ -29,12 +29,12 @@ pub fn recording_page(figures: &RecordFigures, format: MetricsFormat) -> String 
         sheet.single(name, help, counter.get());
     }
     let lost = "goodput_record_lost_total";
-    sheet.family(lost, "counter", "Requests that should have a row and have none, by reason");
+    sheet.family(lost, "counter", "Requests without a row that should have one, by reason");
     for (why, name, _) in Lost::ALL {
         sheet.line(lost, &metrics_label("reason", name), counts.lost_by(why));
     }
     let flags = [
-        ("goodput_record_disk_refuses", "Whether the disk refuses rows", &counts.is_refused),
+        ("goodput_record_disk_refuses", "Whether the disk rejects rows", &counts.is_refused),
         ("goodput_record_over", "Whether a limit has ended the recording", &counts.is_over),
     ];
     for (name, help, flag) in flags {
@@ -54,6 +54,6 @@ pub fn recording_line(figures: &RecordFigures) -> String {
         proxy.in_flight.get(),
         counts.rows.get(),
         counts.lost(),
-        if is_refused { " · the disk refuses" } else { "" }
+        if is_refused { " · the disk rejects writes" } else { "" }
     )
 }

@@ -104,11 +104,11 @@ impl ShadowProgress {
 /// What is said when mirroring stops or goes on.
 pub fn standing_in_words(standing: MirrorStanding) -> &'static str {
     match standing {
-        MirrorStanding::Going => "mirroring goes on",
+        MirrorStanding::Going => "mirroring continues",
         MirrorStanding::SwitchedOff => "mirroring is switched off (SIGUSR1 switches it on again)",
         MirrorStanding::Paused => {
-            "warning: mirroring paused: too many of the candidate's last answers failed; \
-             one request tries it again after a while (--stop-at-errors, --retry-after)"
+            "warning: mirroring paused: too many of the candidate's last answers failed; one \
+             request will try it again later (--stop-at-errors, --retry-after)"
         }
     }
 }

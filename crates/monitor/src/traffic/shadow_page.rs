@@ -19,22 +19,22 @@ pub(super) fn page(figures: &ShadowFigures, pairs: PairFigures, format: MetricsF
     mirrored(&mut sheet, figures);
     sheet.single(
         "goodput_shadow_pairs_total",
-        "Requests of which both sides are known",
+        "Requests with answers from both sides",
         figures.pairs(),
     );
     sheet.single(
         "goodput_shadow_unpaired_total",
-        "Requests that the candidate answered and that have no pair",
+        "Requests that the candidate answered but that have no pair",
         figures.unpaired(),
     );
     sheet.single(
         "goodput_shadow_unjudged_total",
-        "Requests without a pair because an answer could not be looked into",
+        "Requests without a pair because an answer could not be parsed",
         figures.unjudged(),
     );
     sheet.single(
         "goodput_shadow_words_lost_total",
-        "Answers of the candidate that are in no pair because the collector could not keep up",
+        "Answers of the candidate without a pair because the collector could not keep up",
         figures.lost(),
     );
     let PairFigures { sides, so_far: comparison } = pairs;
@@ -70,16 +70,16 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
     let counters = [
         (
             "goodput_shadow_passed_total",
-            "Requests of clients, of the paths that can be mirrored",
+            "Client requests to paths that can be mirrored",
             tally.passed(),
         ),
         ("goodput_shadow_chosen_total", "Requests that were chosen", tally.chosen()),
-        ("goodput_shadow_mirrored_total", "Requests that the candidate was sent", tally.sent()),
-        ("goodput_shadow_candidate_ok_total", "Those that it answered well", tally.ok()),
+        ("goodput_shadow_mirrored_total", "Requests sent to the candidate", tally.sent()),
+        ("goodput_shadow_candidate_ok_total", "Those that it completed", tally.ok()),
         ("goodput_shadow_candidate_failed_total", "Those that failed", tally.failed()),
         (
             "goodput_shadow_cut_total",
-            "Those that were given up because mirroring stopped",
+            "Those that were abandoned because mirroring stopped",
             tally.cut(),
         ),
         (
@@ -87,9 +87,9 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
             "Times that mirroring paused because of failures",
             tally.pauses(),
         ),
-        ("goodput_shadow_queued", "Requests that wait for the candidate", tally.queued()),
-        ("goodput_shadow_held_bytes", "Bytes of bodies that are held for it", tally.held_bytes()),
-        ("goodput_shadow_in_flight", "Requests under way at the candidate", tally.in_flight()),
+        ("goodput_shadow_queued", "Requests waiting for the candidate", tally.queued()),
+        ("goodput_shadow_held_bytes", "Bytes of request bodies held for it", tally.held_bytes()),
+        ("goodput_shadow_in_flight", "Requests in flight at the candidate", tally.in_flight()),
     ];
     for (name, help, value) in counters {
         sheet.single(name, help, value);
@@ -109,7 +109,7 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
 /// What the pairs say together, as of the last look at them.
 fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
     let change = "goodput_shadow_change";
-    let help = "Change of a figure from the primary to the candidate so far: in proportion, of \
+    let help = "Change of a figure from the primary to the candidate so far: a proportion, for \
                 error_share in points; with the ends of its interval";
     sheet.family(change, "gauge", help);
     for finding in &comparison.findings {
@@ -156,7 +156,7 @@ fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let Some(likeness) = &report.likeness else { return };
     let alike = [
         ("goodput_shadow_likened_total", "Pairs whose answers were compared", likeness.pairs),
-        ("goodput_shadow_same_total", "Those that are the same to the byte", likeness.exact),
+        ("goodput_shadow_same_total", "Those that are byte-identical", likeness.exact),
     ];
     for (name, help, value) in alike {
         sheet.single(name, help, value);
@@ -164,7 +164,7 @@ fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let medians = [
         (
             "goodput_shadow_prefix_share",
-            "Median share of the longer answer that is the same from the beginning",
+            "Median share of the longer answer up to which both are identical",
             likeness.prefix_share,
         ),
         (

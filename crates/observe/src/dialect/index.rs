@@ -75,8 +75,8 @@ impl<'p> SeriesIndex<'p> {
         (largest <= 1.0 + ROUNDING).then(|| largest.min(1.0))
     }
 
-    /// The value of a gauge: the sum over its series, or their mean where it is a share. None where
-    /// it says nothing.
+    /// The value of a gauge: the sum over its series, or their mean where it is a share. None if it
+    /// says nothing.
     pub(crate) fn gauge(&self, place: &FigureSource<'_>) -> Result<Option<f64>, Nonsense> {
         let signal = place.signal;
         let values = place.parts().flat_map(|part| {

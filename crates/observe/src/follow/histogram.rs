@@ -87,7 +87,7 @@ fn without_bound<'p>(series: &'p ParsedSeries<'p>) -> Labels<'p> {
 }
 
 impl Child {
-    /// Its bounds, and then its buckets, sum and count in a row; none where it is not whole.
+    /// Its bounds, and then its buckets, sum and count in a row; none if it is not whole.
     fn values(mut self, scale: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         self.buckets.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         self.buckets.dedup_by(|(one, _), (other, _)| one == other);

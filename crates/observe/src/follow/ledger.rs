@@ -46,7 +46,7 @@ impl CounterLedger {
         self.values(key, vec![value], troubles)?.first().copied()
     }
 
-    /// What came to values that only go up together. Whether they began anew, the last tells.
+    /// What came to values that only go up together. Whether they began again, the last tells.
     pub(super) fn values(
         &mut self,
         key: String,

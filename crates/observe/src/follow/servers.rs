@@ -4,9 +4,9 @@ use crate::dialect::SeriesIndex;
 
 /// When the process behind a page began, in seconds since 1970: most servers tell.
 const STARTED: &str = "process_start_time_seconds";
-/// Servers work this instant out anew for each page, and may come out so many seconds apart.
+/// Servers work this instant out again for each page, and may come out this many seconds apart.
 const APART: f64 = 2.0;
-/// So many looks at which totals went down are not one server that starts anew.
+/// This many looks at which totals went down are not one server that starts again.
 const FALLS: u32 = 3;
 
 /// What looks say about who answers.

@@ -65,7 +65,7 @@ fn totals_survive_restarts_and_new_series() {
             "vllm:prompt_tokens_total{engine=\"0\"} 1011\nvllm:prompt_tokens_total{engine=\"1\"} 5\n",
             0,
         ),
-        // The first began anew; the second did not move.
+        // The first began again; the second did not move.
         ("vllm:prompt_tokens_total{engine=\"0\"} 3\nvllm:prompt_tokens_total{engine=\"1\"} 5\n", 1),
         // Gone for a look, and back.
         ("vllm:prompt_tokens_total{engine=\"1\"} 6\n", 0),
@@ -128,7 +128,7 @@ fn several_servers_behind_one_address_have_no_totals() {
     // Their starts tell at once: at the second look, or when the earlier one comes back.
     assert_eq!(told(&[(1000, Some(90)), (500, Some(50)), (1000, Some(90))]), [true, false, false]);
     assert_eq!(told(&[(1000, Some(50)), (500, Some(90)), (1000, Some(50))]), [true, true, false]);
-    // One server that starts anew time and again, and one whose start is worked out anew.
+    // One server that starts again time and again, and one whose start is worked out again.
     let anew: Vec<_> = (0..6).map(|n| (100 - n, Some(1000 + 10 * n))).collect();
     assert_eq!(told(&anew), [true; 6]);
     let same: Vec<_> = (0..6).map(|n| (100 + n, Some(1000 + n % 2))).collect();
@@ -136,7 +136,7 @@ fn several_servers_behind_one_address_have_no_totals() {
 }
 
 #[test]
-fn the_fullest_engine_is_kept_beside_the_mean() {
+fn the_fullest_engine_is_kept_next_to_the_mean() {
     let mut follower = EndpointFollower::new(None);
     let page = |shares: &[f64]| {
         shares.iter().zip(0..).fold(String::new(), |mut page, (share, engine)| {
@@ -164,7 +164,7 @@ fn histograms_survive_restarts_and_other_bounds() {
     follower.read(&page("0.5", (10, 20, 30.0), None));
     let reading = follower.read(&page("0.50", (11, 22, 31.0), Some((1, 1, 0.25))));
     assert_shown(&reading, &[("ttft", "n=3 sum=1.25 of 2 2<=0.5")]);
-    // Both are below what they were: two servers that began anew.
+    // Both are below what they were: two servers that began again.
     let reading = follower.read(&page("0.5", (0, 1, 2.0), Some((0, 0, 0.0))));
     assert_shown(&reading, &[("ttft", "n=4 sum=3.25 of 2 2<=0.5")]);
     assert_eq!((reading.resets, reading.malformed), (2, 0));

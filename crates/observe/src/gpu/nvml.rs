@@ -44,7 +44,7 @@ pub struct Nvml {
 #[derive(Debug)]
 struct Gpu {
     device: Device<'static>,
-    /// The counters of activity at the last look; none where the GPU has no such counters.
+    /// The counters of activity at the last look; none if the GPU has no such counters.
     activity: Option<Mutex<Option<GpuCounters>>>,
 }
 
@@ -63,7 +63,7 @@ impl Nvml {
         let count = driver.device_count().map_err(|error| refusal(&error))?;
         if let Some(other) = only.iter().find(|index| **index >= count) {
             return Err(format!(
-                "the NVIDIA driver lists {count} GPUs, numbered from 0; there is no GPU {other}"
+                "the NVIDIA driver lists {count} GPUs, numbered from 0; GPU {other} does not exist"
             ));
         }
         // One that may not be looked at is left out.
@@ -177,7 +177,7 @@ impl Gpu {
         }
         let counters = self.device.gpm_sample().ok();
         let now = counters.map(|counters| GpuCounters { at, counters });
-        // Looks before the first request all say zero: there is no span between them.
+        // Samples before the first request are all zero, so they span no time.
         let before = kept.take().filter(|before| before.at < at);
         let found = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| {
             gpm::gpm_metrics_get(driver, &before.counters, &now.counters, &ACTIVITIES).ok()
@@ -191,7 +191,7 @@ impl Gpu {
     }
 }
 
-/// A percentage as a share; none where it is none.
+/// A percentage as a share; none if it is none.
 fn share(percent: f64) -> Option<f64> {
     percent.is_finite().then(|| (percent / 100.0).clamp(0.0, 1.0))
 }

@@ -10,7 +10,7 @@ pub(super) struct Malformed;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The series of a line; none where it is empty or a comment.
+/// The series of a line; none if it is empty or a comment.
 pub(super) fn read(line: &str) -> Result<Option<ParsedSeries<'_>>, Malformed> {
     let mut cursor = LineCursor { rest: line };
     cursor.blanks();
@@ -88,7 +88,7 @@ impl<'a> LineCursor<'a> {
         is_unique.then_some(())
     }
 
-    /// A name without quotes; empty where there is none. Labels have no colons.
+    /// A name without quotes; empty if there is none. Labels have no colons.
     fn name(&mut self, colons: bool) -> &'a str {
         let is_part = |(at, byte): (usize, u8)| {
             byte.is_ascii_alphabetic()

@@ -197,7 +197,7 @@ fn only_plain_files_are_opened() {
         symlink(root.path().join(to), &link).unwrap();
         assert_eq!(opened(&link), kind);
     }
-    // Inside a folder of results a link would lead out of it, and a pipe would wait for ever.
+    // Inside a folder of results a link would lead out of it, and a pipe would wait forever.
     let kinds =
         [("sweep", "sweep.toml"), ("comparison", "compare.toml"), ("shadow", "shadow.toml")];
     for (folder, name) in kinds {

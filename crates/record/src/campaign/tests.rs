@@ -134,8 +134,8 @@ fn asks_say_which_points_are_whole() {
     sweep.begin(1, &"warm up").unwrap();
     sweep.end(1, 2.5).unwrap();
     sweep.begin(2, &"rate 4\n").unwrap();
-    let asked = |number, ask: &str, took_s| Asked { number, ask: ask.to_owned(), took_s };
-    let found: Vec<Asked<String>> = sweep.asks().unwrap();
+    let asked = |number, ask: &str, took_s| BegunPoint { number, ask: ask.to_owned(), took_s };
+    let found: Vec<BegunPoint<String>> = sweep.asks().unwrap();
     assert_eq!(found, [asked(1, "warm up", Some(2.5)), asked(2, "rate 4\n", None)]);
     // Begun again: it counts from there.
     sweep.end(2, 9.0).unwrap();

@@ -11,7 +11,7 @@ pub(super) struct ScrapeFrame {
     took_ns: u64,
     #[prost(uint32, tag = "3")]
     endpoint: u32,
-    /// Why there is no answer; absent where there is one.
+    /// Why the answer is missing; absent if it is not.
     #[prost(string, optional, tag = "4")]
     failure: Option<String>,
     #[prost(message, repeated, tag = "5")]

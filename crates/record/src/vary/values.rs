@@ -12,13 +12,13 @@ const MOST: usize = 64;
 /// Values that are varied together at most.
 const TOGETHER: usize = 2;
 
-/// A value of the plan, or of what starts the server, and what it shall be in turn:
+/// A value of the plan, or of what starts the server, and what it should be in turn:
 /// `workload.isl=512,2048,8192`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vary {
     /// Which value.
     pub path: String,
-    /// What it shall be, in order; none twice.
+    /// What it should be, in order; none twice.
     pub values: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl FromStr for Vary {
 /// Stands for an empty value that was meant; no one can write it.
 const EMPTY: &str = "\0";
 
-/// The values of a list; none where a quote is not closed. Blanks around them are left out.
+/// The values of a list; none if a quote is not closed. Blanks around them are left out.
 fn values(list: &str) -> Option<Vec<String>> {
     let (mut values, mut value, mut quote) = (Vec::new(), String::new(), None);
     // What stands in quotes or behind a backslash is kept up to here, blanks too.

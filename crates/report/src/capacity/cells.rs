@@ -51,7 +51,7 @@ pub(super) fn footing(expected: &Expected) -> String {
 }
 
 /// What costs of tokens are.
-pub(super) const WHOLE: &str = "each kind of token as if it bore the whole cost";
+pub(super) const WHOLE: &str = "each kind of token priced as if it carried the whole cost";
 
 /// With four decimals while it is small.
 pub(super) fn unit_price(value: f64) -> String {
@@ -73,7 +73,7 @@ pub(super) fn shown_hours(traffic: &TrafficPlan) -> Vec<&Hour> {
 pub(super) fn fares(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
     let counts = &traffic.counts;
     let at_risk = format!(
-        "{} of {} hours above the confirmed rate, {} of them above the rejected one",
+        "{} of {} hours above the confirmed rate, {} of them over the limit",
         counts.at_risk, counts.all, counts.missing
     );
     let enough = &traffic.enough;
@@ -102,8 +102,8 @@ pub(super) fn simulated(traffic: &TrafficPlan) -> Vec<(&'static str, String)> {
     let stretch = simulation.levels.iter().map(|level| level.stretch_s).fold(0.0, f64::max);
     let most = simulation.levels.iter().map(|level| level.stretches).max().unwrap_or(0);
     let chance = format!(
-        "share of stretches of {stretch:.0} s that miss the SLO, by the engine model in place \
-             of a replica; 0 % is none of {most}"
+        "share of {stretch:.0} s stretches that miss the SLO, according to the engine model; 0 % \
+         means none of {most}"
     );
     let error = |place: usize| known(simulation.errors.get(place).copied().flatten(), load);
     let model = format!(
@@ -133,7 +133,7 @@ pub(super) fn step(latency: &StepLatency) -> String {
     let about = if latency.interpolated { "about " } else { "" };
     match latency.ms {
         Some(ms) => format!("{about}{} (p{:.2} of one)", cell(ms), latency.single_percentile),
-        None => format!("not known (p{:.2} of one)", latency.single_percentile),
+        None => format!("unknown (p{:.2} of one)", latency.single_percentile),
     }
 }
 
@@ -141,13 +141,13 @@ pub(super) fn step(latency: &StepLatency) -> String {
 pub(super) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
     let Capacity { basis, question, .. } = capacity;
     let above = basis.rejected_rps.map_or_else(
-        || "no rate above it was rejected".to_owned(),
-        |rejected| format!("{} rejected", rate(rejected)),
+        || "no rate above it was over the limit".to_owned(),
+        |rejected| format!("{} over the limit", rate(rejected)),
     );
     let limit = basis.crossing_rps.map_or_else(String::new, |at| {
         let ends =
             goodput_document::number::range(basis.crossing_low_rps, basis.crossing_high_rps, rate);
-        format!("; the limit lies at {}{ends} by the fit", rate(at))
+        format!("; the limit is at {}{ends} by the fit", rate(at))
     });
     let how = match basis.origin {
         Origin::Given => "given",

@@ -30,7 +30,9 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
         Rule::Place(target, format!("target {}", rate(target))),
         Rule::Place(basis.confirmed_rps, format!("confirmed {}", rate(basis.confirmed_rps))),
     ];
-    rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, format!("rejected {}", rate(rps)))));
+    rules.extend(
+        basis.rejected_rps.map(|rps| Rule::Place(rps, format!("over the limit {}", rate(rps)))),
+    );
     let rejected = basis
         .rejected_rps
         .map_or_else(String::new, |rps| format!(", {} are over the limit", rate(rps)));
@@ -108,9 +110,9 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let mut rules = vec![Rule::Place(basis.confirmed_rps, "confirmed".to_owned())];
     rules.extend(basis.rejected_rps.map(|rps| Rule::Place(rps, "rejected".to_owned())));
     let said: Vec<String> = dots.iter().map(|dot| dot.note.clone()).collect();
-    Chart::new("chances", "Stretches that miss the SLO, by the engine model")
+    Chart::new("chances", "Stretches that miss the SLO, according to the engine model")
         .says(format!("{}.", said.join("; ")))
         .over(Axis::between("req/s of one replica"), "% missed")
-        .series([ChartSeries::new("chance of a miss", Shape::Points, 5, dots)])
+        .series([ChartSeries::new("probability of a miss", Shape::Points, 5, dots)])
         .rules(rules)
 }

@@ -17,8 +17,8 @@ fn sections_stand_in_their_order() {
     let places: Vec<usize> = ids.map(|id| page.find(&format!(" id=\"{id}\"")).expect(id)).collect();
     assert!(places.is_sorted(), "{places:?}");
     // The day is above 80 for four hours on each side of its peak. 100 × 1.2 / 20, eight GPUs each at 2.5, and 3 kW + 100 W for each request/s of 16.67.
-    let said = "6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 an hour, 87,600 a \
-                month, 672.0 kWh a day; of 24 hours 8 are at risk on 4 replicas";
+    let said = "6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 per hour, 87,600 \
+                per month, 672.0 kWh per day; of 24 hours 8 are at risk on 4 replicas";
     assert!(page.contains(said), "{}", sentence(&full()));
     let kinds = ["Doubtful: ", "Beyond what", "Assumed: ", "two points of the sweep"];
     assert!(kinds.iter().all(|kind| page.contains(kind)), "{page}");

@@ -26,7 +26,7 @@ pub(crate) fn answers(comparison: &Comparison) -> Vec<(String, String)> {
             Verdict::Void if has_claim(comparison, side) => {
                 let why = void(comparison).or_else(|| refused(comparison));
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
-                format!("NOT SHOWN, these numbers are void{why}")
+                format!("NOT SHOWN: these numbers are void{why}")
             }
             Verdict::Suspect => format!("{} (suspect: read the caveats)", said()),
             Verdict::Valid | Verdict::Void => said(),
@@ -92,7 +92,7 @@ fn sentence(comparison: &Comparison, side: u32) -> String {
             .copied()
             .collect();
         return format!(
-            "no verdict on {} as a whole, for want of {}; for the rest: {}",
+            "no verdict on {} as a whole, for lack of {}; for the rest: {}",
             label(comparison, side),
             wanting(comparison, &none),
             told(comparison, &rest)
@@ -147,7 +147,7 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     let equal = match of(FigureOutcome::Equivalent).len() {
         0 => String::new(),
         n if n + told.len() == findings.len() => {
-            format!("; nothing else that was tested differs by more than {}", within(findings))
+            format!("; no other tested figure differs by more than {}", within(findings))
         }
         n => format!("; {n} of {} differ by less than {}", findings.len(), within(findings)),
     };
@@ -155,7 +155,7 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     let open = match open.as_slice() {
         [] => String::new(),
         open => {
-            format!("; cannot be told yet: {}{}", titles(comparison, open), more(comparison, open))
+            format!("; inconclusive: {}{}", titles(comparison, open), more(comparison, open))
         }
     };
     let none = match none.as_slice() {
@@ -165,7 +165,7 @@ fn told(comparison: &Comparison, findings: &[&Finding]) -> String {
     format!("{head}; {blocks}{equal}{open}{none}")
 }
 
-/// The margin of those that are held against one: of ratios where there are some.
+/// The margin of those that are compared with one: of ratios where there are some.
 fn within(findings: &[&Finding]) -> String {
     let known = |one: &&&Finding| FigureWords::new(&one.metric).scale == MetricScale::Ratio;
     let ratios: Vec<&Finding> = findings.iter().filter(known).copied().collect();
@@ -205,12 +205,12 @@ fn undecided(comparison: &Comparison, name: &str, findings: &[&Finding]) -> Stri
     };
     let needed = match further(comparison, &open) {
         // More pairs of the calmer minutes would not tell it.
-        None if comparison.shadow.is_some() => "the caveats say why,".to_owned(),
-        None => "more are needed".to_owned(),
+        None if comparison.shadow.is_some() => "the caveats explain why".to_owned(),
+        None => "more data is needed".to_owned(),
         Some((blocks, rest)) if rest.is_empty() => blocks,
         Some((blocks, rest)) => format!("{blocks} ({})", rest.join("; ")),
     };
-    format!("{name} cannot be told yet: {needed} for {}{equal}", list(comparison, &open))
+    format!("{name} is inconclusive: {needed} for {}{equal}", list(comparison, &open))
 }
 
 /// ` (about 6 more blocks, 7 min)`
@@ -324,17 +324,18 @@ fn itself(comparison: &Comparison, findings: &[&Finding]) -> String {
         let open = match of(findings, FigureOutcome::Inconclusive).as_slice() {
             [] => String::new(),
             open => format!(
-                " ({} spread too far to tell one smaller than the spread)",
+                " ({} vary too much to show a smaller difference)",
                 titles(comparison, open)
             ),
         };
         return format!(
-            "the target against itself: no difference was found, as it should be{open}; {blocks}"
+            "the target against itself: no difference was found, as expected{open}; {blocks}"
         );
     }
     format!(
         "the target against itself, and yet it differs: {}; {blocks}. Something on this rig \
-         changes with the order of the runs, or it is one of the {} in 100 that chance makes",
+         changes with the order of the runs, or this is one of the {} in 100 cases that chance \
+         produces",
         list(comparison, &told),
         trimmed(comparison.design.alpha * 100.0)
     )
@@ -353,7 +354,7 @@ fn no_verdict(comparison: &Comparison, side: u32) -> String {
     let n = tested.iter().map(|one| one.n).max().unwrap_or(comparison.comparison.blocks);
     let lacks = |one: &&Finding| lacking(comparison, one).is_some();
     let lacked: Vec<&Finding> = tested.iter().filter(|one| lacks(one)).copied().collect();
-    // A figure that all runs have, and that yet has no p: there is no spread.
+    // A figure that all runs have but that has no p: the spread is unknown.
     let has_no_spread = tested.iter().any(|one| one.p.is_none() && !lacks(one));
     match refused.split_first() {
         Some((first, [])) => {
@@ -365,17 +366,17 @@ fn no_verdict(comparison: &Comparison, side: u32) -> String {
             several(rest.len() as u32, "more reason")
         ),
         None if !comparison.is_paired && has_no_spread => format!(
-            "no verdict on {name}: how much such runs differ by chance is not known. Several runs \
-             of each side, or a noise floor of this load (`goodput compare TARGET --aa`), would tell"
+            "no verdict on {name}: how much such runs differ by chance is unknown. Measure several \
+             runs of each side, or the noise floor of this load (`goodput compare TARGET --aa`)"
         ),
         None if !lacked.is_empty() => {
-            format!("no verdict on {name}, for want of {}", wanting(comparison, &lacked))
+            format!("no verdict on {name}, for lack of {}", wanting(comparison, &lacked))
         }
         None if let Some(why) = void(comparison) => format!("no verdict on {name}: {why}"),
         None if comparison.is_paired && n < 3 => {
-            format!("no verdict on {name} from {}: it takes 3 at least", several(n, "block"))
+            format!("no verdict on {name} from {}: at least 3 are needed", several(n, "block"))
         }
-        None => format!("no verdict on {name}: nothing that was measured on both can be tested"),
+        None => format!("no verdict on {name}: no figure measured on both sides can be tested"),
     }
 }
 
@@ -412,12 +413,12 @@ fn gated(comparison: &Comparison, side: u32, gates: &[&GateResult]) -> String {
                 0 => String::new(),
                 none => format!("; {none} cannot be judged{lacked}"),
             };
-            format!("{name} cannot be told yet for {n} of {all}: {}{more}{none}", texts(&open))
+            format!("{name} is inconclusive for {n} of {all}: {}{more}{none}", texts(&open))
         }
         (n, open, none) => {
             let open = match open + none {
                 0 => String::new(),
-                n => format!("; {n} cannot be told{more}{lacked}"),
+                n => format!("; {n} inconclusive{more}{lacked}"),
             };
             format!("{name} fails {n} of {all}: {}{open}", texts(&failed))
         }
@@ -445,7 +446,7 @@ pub(crate) fn gate_phrase(comparison: &Comparison, gate: &GateResult) -> String 
     format!("{}{level} {change}, allowed {}", known.name(), limit(&gate.gate))
 }
 
-/// The change that a gate is about, with its interval; none where not both sides have the figure.
+/// The change that a gate is about, with its interval; none if not both sides have the figure.
 pub(crate) fn gate_change(comparison: &Comparison, gate: &GateResult) -> Option<String> {
     let is_there = finding_of(comparison, gate).is_none_or(|finding| finding.n > 0);
     let change = gate.change.filter(|_| is_there)?;

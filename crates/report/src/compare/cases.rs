@@ -10,7 +10,7 @@ use super::words::{FigureWords, candidates, counted, label, level, limit, tested
 use super::{notes, shadow};
 use goodput_document::{Fault, Suite, TestCase};
 
-/// A test case for each gate, or for each tested figure where there is no gate.
+/// A test case for each gate, or for each tested figure without gates.
 pub(super) fn suites(comparison: &Comparison) -> Vec<Suite> {
     let mut sides: Vec<u32> = candidates(comparison).collect();
     if sides.is_empty() {

@@ -21,7 +21,7 @@ const WIDTH: usize = 100;
 /// Figures in it at most.
 const FIGURES: usize = 3;
 
-/// The figures that are shown first where there is no room for all.
+/// The figures that are shown first if not all fit.
 const FIRST: [&str; 4] = ["tpot_p50", "ttft_p99", "goodput_rps", "ttft_p50"];
 
 /// How long a comparison will take: to its first look, and at most.
@@ -39,7 +39,7 @@ pub fn compare_before(design: &Design, seconds_to_first_look: f64, seconds_at_mo
     let time = match design.looks.as_slice() {
         [] | [_] => format!("about {most}"),
         _ => {
-            format!("about {} to the first look, {most} at most", bare_about(seconds_to_first_look))
+            format!("about {} to the first test, {most} at most", bare_about(seconds_to_first_look))
         }
     };
     let blocks = design.looks.last().copied().unwrap_or(0);
@@ -58,7 +58,7 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
     };
     let levels: Vec<String> = design.levels.iter().map(level).collect();
     let load = match design.quantity {
-        Quantity::Goodput => "the highest load that keeps the SLO, searched for anew in each run",
+        Quantity::Goodput => "the highest load that keeps the SLO, searched for again in each run",
         Quantity::Runs if levels.is_empty() => "half of what the reference carries with 16 users",
         Quantity::Runs => &levels.join(", "),
     };
@@ -68,7 +68,7 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
     }
     let order = order(design);
     let pause = trimmed(design.settle_s);
-    field(&mut page, "Order", &format!("{order}, {pause} s of pause after each run"));
+    field(&mut page, "Order", &format!("{order}, {pause} s pause after each run"));
     field(&mut page, "Blocks", &compare_before(design, first_s, most_s));
     let is_there =
         |name: &&String| !slo.is_empty() || !["goodput_rps", "attainment"].contains(&name.as_str());
@@ -79,7 +79,7 @@ pub fn compare_design(design: &Design, slo: &str, (first_s, most_s): (f64, f64))
     };
     let tested: Vec<String> = tested.iter().filter(is_there).map(margin).collect();
     let sure = trimmed((1.0 - design.alpha) * 100.0);
-    let text = format!("{} (the margins); {sure} % for all together", tested.join(", "));
+    let text = format!("{} (margins); {sure} % confidence for all together", tested.join(", "));
     field(&mut page, "Tested", &text);
     let gate = |gate: &Gate| format!("{} {}", FigureWords::new(&gate.metric).name(), limit(gate));
     let gates: Vec<String> = design.gates.iter().map(gate).collect();
@@ -110,7 +110,7 @@ pub fn compare_step(comparison: &Comparison, left_s: f64) -> String {
         }
     }
     let left = if left_s > 0.0 {
-        format!(" · {} to the next look", bare_about(left_s))
+        format!(" · {} to the next test", bare_about(left_s))
     } else {
         String::new()
     };

@@ -31,7 +31,7 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
     let levels: Vec<String> =
         (0..comparison.design.levels.len()).map(|place| level(comparison, place as u32)).collect();
     let load = match comparison.design.quantity {
-        Quantity::Goodput => "the highest load that keeps the SLO, searched for anew in each run",
+        Quantity::Goodput => "the highest load that keeps the SLO, searched for again in each run",
         Quantity::Runs => &levels.join(", "),
     };
     if !load.is_empty() {
@@ -48,11 +48,11 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         notes.push(("Test", test(comparison)));
     } else {
         let text = if facts.from_baseline {
-            "those of the first side are saved, and its plans were measured again on the others: what \
-             else changed in between is in the figures too"
+            "those of the first side are saved, and its plans were measured again on the others: \
+             the figures also include whatever else changed in between"
         } else {
-            "saved runs, not interleaved: what else changed between them is in \
-             the figures too"
+            "saved runs, not interleaved: the figures also include whatever else changed between \
+             them"
         };
         notes.push(("Runs", text.to_owned()));
     }
@@ -73,7 +73,7 @@ fn side_text(side: &Side, label: &str, place: usize) -> String {
     if let Some(gpus) = side.gpus {
         let price = side
             .price_per_gpu_hour
-            .map_or(String::new(), |price| format!(" at {} an hour each", trimmed(price)));
+            .map_or(String::new(), |price| format!(" at {} per hour each", trimmed(price)));
         parts.push(format!("{}{price}", several(gpus, "GPU")));
     }
     let reference = if place == 0 { " · the reference" } else { "" };
@@ -101,8 +101,8 @@ fn blocks(comparison: &Comparison) -> String {
         ),
     };
     let ended = match facts.stopped {
-        Some(Stopped::Known) => "; ended at a look: all that was tested is known",
-        Some(Stopped::LastLook) => "; that was the last look",
+        Some(Stopped::Known) => "; ended early: every tested figure is decided",
+        Some(Stopped::LastLook) => "; ended after the last test",
         Some(Stopped::Void) => "; ended because too many runs were void",
         None => "",
     };
@@ -137,14 +137,14 @@ fn test(comparison: &Comparison) -> String {
     )
 }
 
-/// `looks after 6, 8, 12 and 16 blocks`
+/// `tested after 6, 8, 12 and 16 blocks`
 pub(crate) fn looks(design: &Design) -> String {
     match design.looks.split_last() {
-        None => "no look".to_owned(),
-        Some((only, [])) => format!("one look, after {}", several(*only, "block")),
+        None => "no test".to_owned(),
+        Some((only, [])) => format!("tested once, after {}", several(*only, "block")),
         Some((last, others)) => {
             let others: Vec<String> = others.iter().map(u32::to_string).collect();
-            format!("looks after {} and {last} blocks", others.join(", "))
+            format!("tested after {} and {last} blocks", others.join(", "))
         }
     }
 }
@@ -156,10 +156,12 @@ fn state(comparison: &Comparison) -> Option<LabelledText> {
     let state = match comparison.comparison.state {
         CompareState::Complete => return None,
         CompareState::Interrupted => "stopped by the user",
-        CompareState::TargetLost => "ended because a target went away and did not come back",
+        CompareState::TargetLost => {
+            "ended because a target became unreachable and did not come back"
+        }
         CompareState::Unfinished => "still running, or killed",
     };
-    let text = format!("{state}: this is what was measured so far; --resume goes on");
+    let text = format!("{state}: this is what was measured so far; --resume continues");
     Some(("State", text))
 }
 
@@ -175,8 +177,8 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<SeverityMark> {
         let spoils: Vec<String> = difference.spoils.iter().map(|name| spoiled(name)).collect();
         let spoils = match difference.matter {
             Matter::Info => String::new(),
-            _ if spoils.is_empty() => " [spoils every figure]".to_owned(),
-            _ => format!(" [spoils {}]", spoils.join(", ")),
+            _ if spoils.is_empty() => " [affects every figure]".to_owned(),
+            _ => format!(" [affects {}]", spoils.join(", ")),
         };
         let text = format!(
             "{} ({}): {}{spoils}{advice}",
@@ -218,7 +220,7 @@ fn mark(matter: Matter) -> (&'static str, Severity) {
 pub(crate) fn differs(comparison: &Comparison) -> String {
     let of = |matter| comparison.differences.iter().filter(|one| one.matter == matter).count();
     match [of(Matter::Refuse), of(Matter::Warn), of(Matter::Info)] {
-        [0, 0, 0] => "nothing was found that should be the same and is not".to_owned(),
+        [0, 0, 0] => "no differences found in what should be the same".to_owned(),
         [refused, warned, noted] => {
             let parts = [
                 (refused, "makes figures incomparable", "make figures incomparable"),
@@ -242,15 +244,15 @@ pub(crate) fn sent(comparison: &Comparison) -> Vec<LabelledText> {
     vec![("Requests", proof(comparison)), ("Noise", floor(comparison))]
 }
 
-/// Whether all sides were sent the same.
+/// Whether all sides were sent the same requests.
 pub(crate) fn proof(comparison: &Comparison) -> String {
     let Some(proof) = &comparison.proof else {
-        return "not proven to be the same: hashes of what was sent are missing".to_owned();
+        return "not verified to be the same: hashes of what was sent are missing".to_owned();
     };
     if proof.compared == 0 {
-        return "not proven to be the same: no request was sent to every side".to_owned();
+        return "not verified to be the same: no request was sent to every side".to_owned();
     }
-    let model = if proof.without_model { " but for the model's name" } else { "" };
+    let model = if proof.without_model { " except for the model's name" } else { "" };
     let differ = proof.compared.saturating_sub(proof.identical);
     if differ > 0 {
         return format!(
@@ -260,12 +262,12 @@ pub(crate) fn proof(comparison: &Comparison) -> String {
         );
     }
     let instants = match proof.same_instant {
-        None => ", each sent when the one before it was answered".to_owned(),
+        None => ", each sent after the answer to the previous one".to_owned(),
         Some(all) if all >= proof.identical => ", scheduled at the same instants".to_owned(),
         Some(some) => format!(", only {} of them scheduled at the same instants", count(some)),
     };
     format!(
-        "{} sent to every side, the same to the byte{model}{instants}; SHA-256 {}",
+        "{} sent to every side, byte-identical{model}{instants}; SHA-256 {}",
         count(proof.compared),
         plain(&proof.sha256)
     )
@@ -274,7 +276,7 @@ pub(crate) fn proof(comparison: &Comparison) -> String {
 /// How far two measurements of one server lie apart.
 pub(crate) fn floor(comparison: &Comparison) -> String {
     let Some(floor) = &comparison.floor else {
-        return "not known: `goodput compare TARGET --aa` measures it, once for a rig".to_owned();
+        return "unknown: measure it once per rig with `goodput compare TARGET --aa`".to_owned();
     };
     let is_tested = |name: &&String| {
         comparison.findings.iter().any(|one| one.is_tested && one.metric == **name)

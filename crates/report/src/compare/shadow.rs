@@ -46,11 +46,11 @@ pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
 /// How it ended, where that is not by itself.
 pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
     let text = match comparison.comparison.state {
-        CompareState::Unfinished => "still running, or killed: this is what was seen so far",
+        CompareState::Unfinished => "still running or killed: these are the figures so far",
         CompareState::TargetLost => {
-            "ended because a thread of the proxy itself ended: this is what was seen until then"
+            "ended because a thread of the proxy failed: these are the figures up to then"
         }
-        CompareState::Interrupted => "stopped before its end: this is what was seen until then",
+        CompareState::Interrupted => "stopped early: these are the figures up to then",
         CompareState::Complete => return None,
     };
     Some(("State", text.to_owned()))
@@ -63,7 +63,7 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
         (
             "Passed",
             format!(
-                "{} requests; {} chosen ({} asked for), {} sent to the candidate",
+                "{} requests; {} chosen ({} requested), {} sent to the candidate",
                 count(facts.passed),
                 count(facts.chosen),
                 percent(facts.share),
@@ -94,12 +94,15 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
     }
     if !shadow.ratios.is_empty() {
         let all = named(&shadow.ratios, times);
-        notes.push(("Ratio", format!("of the candidate's time, median of the pairs: {all}")));
+        notes.push((
+            "Ratio",
+            format!("candidate's time relative to the primary's, median of the pairs: {all}"),
+        ));
     }
     if let Some([one, other]) = shadow.output_tokens {
         let ratio = shadow.output_ratio.as_ref();
         let ratio = ratio.map_or_else(String::new, |ratio| format!("; {}", times(ratio)));
-        let text = format!("{} and {} tokens an answer{ratio}", cell(one), cell(other));
+        let text = format!("{} and {} tokens per answer{ratio}", cell(one), cell(other));
         notes.push(("Output", text));
     }
     if shadow.good > 0 {
@@ -117,13 +120,13 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
 fn likeness(found: &LikenessSummary) -> String {
     let exact = found.exact as f64 / found.pairs.max(1) as f64;
     let prefix = found.prefix_share.map_or_else(String::new, |share| {
-        format!("; the same from the beginning for {} of the longer one (median)", percent(share))
+        format!("; identical over the first {} of the longer one (median)", percent(share))
     });
     let length = found
         .length_ratio
         .map_or_else(String::new, |ratio| format!("; ×{ratio:.3} as long in characters (median)"));
     let pairs = several(u32::try_from(found.pairs).unwrap_or(u32::MAX), "pair");
-    format!("the same to the byte in {} of {pairs}{prefix}{length}", percent(exact))
+    format!("byte-identical in {} of {pairs}{prefix}{length}", percent(exact))
 }
 
 /// `TTFT …, E2E …`
@@ -148,7 +151,7 @@ pub(crate) fn counts(comparison: &Comparison, found: &ShadowReport) -> Option<Ta
     let all: Vec<(&str, &Count)> =
         kinds.into_iter().flat_map(|(kind, all)| all.iter().map(move |one| (kind, one))).collect();
     let names = labels(comparison);
-    let title = "What became of the pairs";
+    let title = "Outcomes of the pairs";
     let is_there = !all.is_empty() && names.len() >= 2;
     let rows = Table::from_subjects(title, title, all)
         .left("", 0, |(kind, _)| *kind)

@@ -35,7 +35,7 @@ fn tone(text: &str) -> Tone {
     match text.trim_end_matches(" ?") {
         "better" | "yes" => Tone::Good,
         "WORSE" | "NO" | "void" => Tone::Bad,
-        "inconclusive" | "cannot be told yet" => Tone::Doubt,
+        "inconclusive" => Tone::Doubt,
         _ => Tone::Plain,
     }
 }
@@ -47,7 +47,7 @@ pub(crate) const BARE: [usize; 3] = [0, 3, 12];
 pub(crate) const VALUES: (&str, [usize; 3]) = ("Values", [0, 1, 2]);
 pub(crate) const UNITS: [usize; 2] = [0, 4];
 pub(crate) const SURE: [usize; 8] = [0, 5, 6, 7, 8, 9, 10, 11];
-/// The same where there is no room: the estimate next to the test stands with the units.
+/// The same for narrow pages: the estimate next to the test stands with the units.
 pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const NEXT_TO_TEST: [usize; 3] = [0, 4, 9];
 
@@ -58,7 +58,7 @@ pub(crate) fn figures(
     are_tested: bool,
 ) -> Option<Table> {
     let (name, reference) = (label(comparison, pair.side), label(comparison, 0));
-    let kind = if are_tested { "tested together" } else { "described, each for itself" };
+    let kind = if are_tested { "tested together" } else { "described individually" };
     let title = format!("{}: {kind}", pair.title(comparison));
     let all = comparison.findings.iter();
     let own = all.filter(|one| pair.has(one) && one.is_tested == are_tested);
@@ -100,8 +100,8 @@ pub(crate) fn figures(
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The change of a ratio in the unit of its figure. Points of a share are its unit already; without a pair
-/// there is no change.
+/// The change of a ratio in the unit of its figure. Points of a share are its unit already; without
+/// a pair the change is missing.
 fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
     if finding.n == 0 || known.scale == MetricScale::Difference {
         return String::new();
@@ -173,12 +173,12 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<&'static str> {
 
 /// Marked with `?` in a table.
 const DOUBTFUL: &str =
-    "?: signed ranks and t do not agree: an outlier, or blocks that are not alike";
+    "?: the signed-rank test and the t-test disagree: an outlier, or blocks that differ";
 
 /// Next to a word whose interval does not say it.
-const STEPPED: &str = "better or WORSE next to an interval that holds zero: intervals hold for all \
-                       tested figures together; that a figure differs is told by its p, step by \
-                       step, and is as sure";
+const STEPPED: &str = "better or WORSE with an interval that includes zero: intervals cover all \
+                       tested figures together; the step-down test of p decides whether a figure \
+                       differs, with the same confidence";
 
 /// Whether a figure is told to differ by a later step than that of its interval.
 fn is_by_step(finding: &Finding) -> bool {
@@ -202,7 +202,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
             _ if comparison.verdict == Verdict::Void => "void",
             FigureOutcome::Better | FigureOutcome::Equivalent => "yes",
             FigureOutcome::Worse => "NO",
-            FigureOutcome::Inconclusive => "cannot be told yet",
+            FigureOutcome::Inconclusive => "inconclusive",
             FigureOutcome::NoVerdict | FigureOutcome::Described => "no verdict",
         });
     let ways = vec![
@@ -213,9 +213,9 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
 }
 
 /// What the marks of the last column mean.
-pub(crate) const BETTER: &str = "a name: better by the findings above; same: within the margin; tie, ?: \
-                                 cannot be told; in these runs: described, not tested, the second side \
-                                 against the first";
+pub(crate) const BETTER: &str = "a name: better by the findings above; same: within the margin; \
+                                 tie, ?: inconclusive; in these runs: described, not tested, the \
+                                 second side against the first";
 
 /// All axes of all sides at every level; several tables where there are too many sides for one.
 pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {

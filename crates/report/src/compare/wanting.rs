@@ -26,7 +26,7 @@ pub(super) fn unjudged_why(comparison: &Comparison, finding: &Finding) -> Option
         .or_else(|| {
             let n = several(finding.n, "block");
             let is_few = comparison.is_paired && finding.n < 3;
-            is_few.then(|| format!("{n} that count, and it takes 3 at least"))
+            is_few.then(|| format!("{n} that count, and at least 3 are needed"))
         })
         .or_else(|| {
             let has_no_spread = !comparison.is_paired && finding.p.is_none() && finding.n > 0;

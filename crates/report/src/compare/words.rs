@@ -190,7 +190,7 @@ pub(crate) fn description(finding: &Finding) -> &'static str {
         _ if finding.outcome == FigureOutcome::NoVerdict => "no verdict",
         (Some(low), _) if low > 0.0 => "higher",
         (_, Some(high)) if high < 0.0 => "lower",
-        _ => "not told apart",
+        _ => "no clear difference",
     }
 }
 

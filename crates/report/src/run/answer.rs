@@ -34,7 +34,7 @@ fn promised(summary: &Summary, slo: &SloSummary) -> String {
         SloState::Met => "met",
         SloState::Missed => "missed",
         SloState::Undecided if summary.requests.is_partly_whole() => {
-            "undecided (answers came whole: when their tokens were made is not known)"
+            "undecided (answers came whole, so the times of their tokens are unknown)"
         }
         SloState::Undecided if is_alike(slo) => {
             "undecided (neighbors are alike: a run this short cannot show it)"
@@ -84,7 +84,7 @@ fn with_unit(text: &str) -> String {
     if text.ends_with("limit") { text.to_owned() } else { format!("{text} ms") }
 }
 
-/// A percentile as the table has it, and its interval; none where it cannot be given.
+/// A percentile as the table has it, and its interval; none if it cannot be given.
 fn percentile(metric: &Metric, percent: &str) -> Option<(String, String)> {
     let found = metric.percentiles.get(percent).filter(|_| metric.n > 0)?;
     let text = figure(found);

@@ -20,14 +20,15 @@ pub(super) fn section(summary: &Summary) -> Section {
         .table;
     let canary = summary.client.canary.map(|canary| {
         Block::remark(format!(
-            "The canary is a server of known timing inside the process, measured by the same code during \
-             the load: {} answers, {} without one. Latencies above may be off by as much as it is.",
+            "The canary is a server of known timing inside the process, measured by the same code \
+             during the load: {} answers, {} without one. Latencies above may be off by as much as \
+             the canary's.",
             count(canary.n),
             count(canary.unanswered)
         ))
     });
     let mut all = Fact::several("Client", health(summary));
-    all.extend(stalls(summary).map(|text| Fact::new("Stood still", text)));
+    all.extend(stalls(summary).map(|text| Fact::new("Stalls", text)));
     all.extend(host(summary).map(|text| Fact::new("Host", text)));
     all.extend(summary.client.littles_law.as_ref().map(|law| {
         let text = format!(
@@ -59,8 +60,8 @@ fn health(summary: &Summary) -> Vec<String> {
     let (client, load) = (&summary.client, &summary.load);
     let stamps = match client.stamps.as_str() {
         "kernel" => "arrivals stamped by the kernel; read later by",
-        "mixed" => "arrivals stamped by the kernel where it does; read later by",
-        _ => "arrivals stamped when read; the kernel does not say how much later:",
+        "mixed" => "arrivals stamped by the kernel where possible; read later by",
+        _ => "arrivals stamped when read; the kernel does not report the delay before that:",
     };
     let mut all = vec![format!("{stamps} {}", three(&client.lag_ms))];
     let whole = |share: f64| format!("{:.0} %", share * 100.0);
@@ -77,7 +78,7 @@ fn health(summary: &Summary) -> Vec<String> {
     }
     let tcp = &client.tcp;
     all.push(format!(
-        "{} opened on demand, {} reused, {} reopened; {} segments sent again; in flight {} on \
+        "{} opened on demand, {} reused, {} reopened; {} segments retransmitted; in flight {} on \
          average, {} at the end",
         plural(tcp.opened, "connection"),
         count(tcp.reused),
@@ -117,8 +118,8 @@ fn stalls(summary: &Summary) -> Option<String> {
     Some(match (stalls.count, stalls.longest_ms, stalls.longest_at_s) {
         (0, ..) => return None,
         (n, longest, at) => format!(
-            "{} on the worker that had most, {:.1} ms in all; the longest {} ms{}; {} measured requests \
-             touched, their latencies cut",
+            "{} on the worker with the most, {:.1} ms in total; the longest {} ms{}; {} measured \
+             requests affected, their latencies cut",
             count(n),
             stalls.total_ms,
             longest.map_or("–".to_owned(), |ms| format!("{ms:.1}")),
@@ -143,7 +144,7 @@ fn host(summary: &Summary) -> Option<String> {
         .into_iter()
         .filter_map(|(share, what)| share.map(|share| format!("{} {what}", percent(share))));
     parts.extend(shares);
-    parts.extend(client.throttled_ms.map(|ms| format!("held back by a limit for {ms:.0} ms")));
+    parts.extend(client.throttled_ms.map(|ms| format!("throttled by a limit for {ms:.0} ms")));
     if let Some(host) = &client.host {
         let memory = host.memory_available_min_gb.zip(host.memory_total_gb);
         parts.extend(memory.map(|(least, all)| {

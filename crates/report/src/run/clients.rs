@@ -32,9 +32,9 @@ fn cells(summary: &Summary) -> Option<ClientRows> {
     let more = (!hidden.is_empty()).then(|| {
         let hidden = hidden.len();
         match hidden - well {
-            0 => format!("{} more clients are not shown: all were well", count(hidden as u64)),
+            0 => format!("{} more ranks are not shown: none had problems", count(hidden as u64)),
             sick => format!(
-                "{} more clients are not shown; {} of them were not well",
+                "{} more ranks are not shown; {} of them had problems",
                 count(hidden as u64),
                 count(sick as u64)
             ),
@@ -89,7 +89,7 @@ fn why(part: &ShardPart) -> String {
         said.push(worst.message.clone());
     }
     if !part.is_there {
-        said.push("no record of it".to_owned());
+        said.push("no record".to_owned());
     }
     said.join("; ")
 }
@@ -98,7 +98,7 @@ fn why(part: &ShardPart) -> String {
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::new("clients", "Clients");
     let Some(ClientRows { rows, more }) = cells(summary) else { return section };
-    let caption = "The machines that sent this load together, those in trouble first";
+    let caption = "The ranks that sent this load together, those with problems first";
     let last = HEAD.len() - 1;
     let table = Table::from_subjects("Clients", caption, rows)
         .each(
@@ -111,9 +111,9 @@ pub(super) fn section(summary: &Summary) -> Section {
             |row, (place, _)| row.get(*place).cloned().unwrap_or_default(),
         )
         .table;
-    let text = "Late: how long after the first client it began, and by how much that may be wrong. Wall \
-                clock: against that of rank 0; no figure depends on it. All samples of all clients are \
-                in every figure of this page.";
+    let text = "Late: how long after the first rank it began, and how far off that may be. Wall \
+                clock: compared with that of rank 0; no figure depends on it. Every figure on this \
+                page includes all samples of all ranks.";
     section
         .with_on(Formats::WIDE, Block::Table(table))
         .with_on(HTML, Block::remark(text))
@@ -138,8 +138,8 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
 pub(super) fn part(run: &RunFacts) -> Option<String> {
     let shard = run.shard.as_ref().map(|facts| facts.shard).filter(|shard| shard.is_part())?;
     Some(format!(
-        "shard {} of {} (from 0): a part of the load, sent by one of {} clients; rates and counts are \
-         its share, and `goodput merge` makes one result of all",
+        "shard {} of {} (from 0): the part of the load that one of {} ranks sent; rates and counts \
+         are those of this shard, and `goodput merge` combines all shards",
         shard.index(),
         shard.count(),
         shard.count()
@@ -197,7 +197,7 @@ pub(crate) mod tests {
             (many.rows.len(), ranks(&many)[0].as_str(), ranks(&many)[1].as_str()),
             (20, "1299", "0")
         );
-        assert_eq!(many.more.as_deref(), Some("1,280 more clients are not shown: all were well"));
+        assert_eq!(many.more.as_deref(), Some("1,280 more ranks are not shown: none had problems"));
         assert!(found(json!([])).is_none(), "a run of one client has no such section");
     }
 

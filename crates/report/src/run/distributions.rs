@@ -64,7 +64,7 @@ fn limits(summary: &Summary, name: &str, found: &Distribution) -> Vec<Rule> {
 fn beyond(found: &Distribution) -> String {
     match found.censored {
         0 => String::new(),
-        n => format!(" {} ran into a time limit and lie beyond the right end.", count(n)),
+        n => format!(" {} hit a time limit and lie beyond the right end.", count(n)),
     }
 }
 
@@ -112,7 +112,7 @@ fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -
         .collect();
     let fullest = found.histogram.iter().max_by_key(|(_, n)| *n);
     let fullest = fullest.map_or(String::new(), |(from, n)| {
-        format!(" The fullest has {} and begins at {} ms.", count(*n), cell(*from))
+        format!(" The largest bin has {} samples and begins at {} ms.", count(*n), cell(*from))
     });
     Chart::new("", format!("{words}: samples by value"))
         .says(format!(

@@ -22,8 +22,8 @@ pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
 pub(super) fn streaming(summary: &Summary) -> &'static str {
     match &summary.requests {
         _ if !summary.run.stream => "not streaming",
-        requests if requests.is_whole() => "streaming asked for, answers came whole",
-        requests if requests.is_partly_whole() => "streaming asked for, some answers came whole",
+        requests if requests.is_whole() => "streaming requested, answers came whole",
+        requests if requests.is_partly_whole() => "streaming requested, some answers came whole",
         _ => "streaming",
     }
 }
@@ -118,11 +118,11 @@ fn window(summary: &Summary) -> String {
     let seconds = summary.window.end_s - summary.window.start_s;
     let state = match summary.run.state {
         RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
-            "; ended by --until: enough was known"
+            "; ended by --until: the figures were known well enough"
         }
         RunState::Complete => match summary.run.ended_by {
             Some(EndedBy::Hopeless) => "; ended early: the SLO was out of reach",
-            Some(EndedBy::Decided) => "; ended early: clear enough",
+            Some(EndedBy::Decided) => "; ended early: the outcome was clear",
             _ => "",
         },
         RunState::Interrupted => "; stopped early",
@@ -136,12 +136,12 @@ fn window(summary: &Summary) -> String {
     }
     let warmup = match (summary.run.warmup.as_str(), &summary.window.cut) {
         (_, Some(cut)) if cut.cut_s > 0.0 => {
-            format!("{:.1} s that differ from it (MSER-5)", cut.cut_s)
+            format!("after a start of {:.1} s that differs from it (MSER-5)", cut.cut_s)
         }
         ("auto", Some(_)) if !is_too_short(summary) => {
-            "an automatic warm-up that cut nothing".to_owned()
+            "after an automatic warm-up that cut nothing".to_owned()
         }
-        ("auto", _) => "no warm-up: nothing that could be judged".to_owned(),
+        ("auto", _) => "without warm-up: too little to judge one".to_owned(),
         ("0s" | "0", _) if is_between_cohorts(summary) => {
             let users = count(summary.load.concurrency.unwrap_or(0).into());
             return format!(
@@ -149,11 +149,13 @@ fn window(summary: &Summary) -> String {
                  {users}{state}"
             );
         }
-        ("0s" | "0", _) => "no warm-up".to_owned(),
-        (n, _) if n.bytes().all(|b| b.is_ascii_digit()) => format!("a warm-up of {n} requests"),
-        (time, _) => format!("a warm-up of {time}"),
+        ("0s" | "0", _) => "without warm-up".to_owned(),
+        (n, _) if n.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("after a warm-up of {n} requests")
+        }
+        (time, _) => format!("after a warm-up of {time}"),
     };
-    format!("{seconds:.1} s after {warmup}{state}")
+    format!("{seconds:.1} s {warmup}{state}")
 }
 
 /// What was asked for, and how well it is known.
@@ -163,7 +165,7 @@ fn until_text(until: &UntilSummary) -> String {
             format!("known to ±{:.1} %", within * 100.0)
         });
         let (n, n_eff) = (count(goal.n), count(goal.n_eff as u64));
-        format!("{}: {within} from {n} requests (as good as {n_eff} independent ones)", goal.rule)
+        format!("{}: {within} from {n} requests (worth {n_eff} independent ones)", goal.rule)
     };
     until.goals.iter().map(goal).collect::<Vec<_>>().join("; ")
 }

@@ -32,13 +32,13 @@ const FIGURES: [DeviceColumn; 9] = [
     ("heat", "max °C", "temperature_c", 1.0, |level| level.max),
 ];
 
-/// The GPUs; a line at most where nothing told of them, and nothing where there are none to be had.
+/// The GPUs; a line at most where nothing told of them, and nothing if there are none to be had.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("gpu", "GPU", "GPU and energy");
     let Some(gpu) = &summary.gpu else {
         let why = &summary.run.system.gpu_absent;
         let is_said = !why.is_empty() && !summary.run.is_simulated();
-        let fact = Fact::new("GPU", format!("not seen: {why}"));
+        let fact = Fact::new("GPU", format!("no data: {why}"));
         return section.with_some(Formats::LONG, is_said.then(|| Block::Facts(vec![fact])));
     };
     let driver = match summary.run.system.gpu_driver.as_str() {
@@ -61,7 +61,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         section = section.with_some(TEXT, more);
     }
     let mut held = Vec::new();
-    held.extend(throttled(&gpu.devices).map(|text| Fact::new("Held back", text)));
+    held.extend(throttled(&gpu.devices).map(|text| Fact::new("Throttled", text)));
     if let Some(energy) = &gpu.energy {
         held.push(Fact::new("Energy", energy_text(energy)));
         held.extend(Fact::several("Joules", per_token(energy)));
@@ -79,7 +79,7 @@ pub(super) fn names(devices: &[GpuDevice]) -> String {
         }
     }
     let kind = |(name, n): &(&str, usize)| {
-        let name = if name.is_empty() { "without a name" } else { name };
+        let name = if name.is_empty() { "unnamed" } else { name };
         format!("{n} × {name}")
     };
     kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
@@ -124,9 +124,9 @@ fn throttled(devices: &[GpuDevice]) -> Option<String> {
         parts.push(format!("{} of the samples", all.join("; ")));
     }
     if untold == devices.len() {
-        parts.push("not told".to_owned());
+        parts.push("not reported".to_owned());
     } else if untold > 0 {
-        parts.push(format!("not told of {}", plural(untold as u64, "GPU")));
+        parts.push(format!("not reported for {}", plural(untold as u64, "GPU")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -134,11 +134,11 @@ fn throttled(devices: &[GpuDevice]) -> Option<String> {
 fn energy_text(energy: &Energy) -> String {
     let by = match energy.by.as_str() {
         "counter" => "by the GPUs' counters",
-        _ => "summed up from samples of the power",
+        _ => "summed from power samples",
     };
     let idle = energy.idle_w.map_or(String::new(), |idle| format!(", {} W idle", amount(idle)));
     format!(
-        "{} J in {:.1} s {by}: {} W on average{idle}; GPUs alone, not the machine around them",
+        "{} J in {:.1} s {by}: {} W on average{idle}; GPUs only, without the rest of the machine",
         amount(energy.joules),
         energy.seconds,
         amount(energy.mean_w)

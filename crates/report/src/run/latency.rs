@@ -240,7 +240,7 @@ pub(crate) fn figure(percentile: &Percentile) -> String {
     }
 }
 
-/// From where to where; one end where only that is sure, and empty where neither is.
+/// From where to where; one end where only that is sure, and empty if neither is.
 pub(crate) fn interval(low: Option<f64>, high: Option<f64>, is_censored: bool) -> String {
     match (low, high) {
         (Some(low), Some(high)) => format!("{}–{}", cell(low), cell(high)),
@@ -317,8 +317,8 @@ fn meanings(metrics: &[&Metric]) -> Vec<Fact> {
         (
             "completed",
             percentiles().any(|found| found.completed.is_some()),
-            "of completed requests alone; the figure above it also counts failures that took longer, \
-             as at least that long",
+            "of completed requests only; the figure above it also counts failures that took \
+             longer, as at least that long",
         ),
     ];
     let all = all.into_iter().filter(|(_, is_there, _)| *is_there);

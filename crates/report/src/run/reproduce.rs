@@ -43,7 +43,7 @@ fn contents(summary: &Summary) -> Vec<Fact> {
         ("Target", format!("{}, {} API", run.target, run.api)),
         (
             "Warm-up",
-            format!("asked for: {}; {} requests in it", run.warmup, count(summary.requests.warmup)),
+            format!("planned: {}; {} requests in it", run.warmup, count(summary.requests.warmup)),
         ),
         ("Duration", duration(summary)),
         ("Samples", samples(summary)),
@@ -78,9 +78,9 @@ fn hardware(summary: &Summary) -> String {
         return format!("{}{link}", gpu::names(&seen));
     }
     match (system.fact(&server::HARDWARE), gpus(summary)) {
-        (Some(kind), Some(n)) => format!("{n} × {kind} (by the user's word)"),
-        (Some(kind), None) => format!("{kind} (by the user's word)"),
-        (None, _) => "not known; tell with --meta gpu=… --meta gpu_count=…".to_owned(),
+        (Some(kind), Some(n)) => format!("{n} × {kind} (stated by the user)"),
+        (Some(kind), None) => format!("{kind} (stated by the user)"),
+        (None, _) => "unknown; state it with --meta gpu=… --meta gpu_count=…".to_owned(),
     }
 }
 
@@ -125,7 +125,7 @@ fn throughput(summary: &Summary) -> String {
     match gpus(summary) {
         Some(n) if n > 1 => format!("{}; per GPU ({n}): {}", text(1.0), text(f64::from(n))),
         Some(_) => format!("{} on one GPU", text(1.0)),
-        None => format!("{}; per GPU not known", text(1.0)),
+        None => format!("{}; per GPU unknown", text(1.0)),
     }
 }
 
@@ -151,12 +151,12 @@ fn utilisation(summary: &Summary) -> String {
 fn variance(summary: &Summary) -> String {
     match summary.run.repeat {
         Some(repeat) => format!(
-            "run {} of {}: the page of the folder above says how they differ",
+            "run {} of {}: the page of the parent folder shows how they differ",
             repeat.number, repeat.of
         ),
         None => {
-            "of one run: intervals say how it might differ within itself, not how another would; \
-                 --repeat 5 tells"
+            "of one run: intervals show how figures vary within it, not between runs; use --repeat \
+             5 for that"
                 .to_owned()
         }
     }

@@ -40,7 +40,7 @@ const LEVELS: [(&str, &str, f64); 6] = [
     ("speculative_length", "tokens per draft step", 1.0),
 ];
 
-/// Everything that the server says; nothing where it says nothing. A terminal shows what happened
+/// Everything that the server says; nothing if it says nothing. A terminal shows what happened
 /// first, a browser what both sides count.
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("server", "Server", "Server against client");
@@ -124,16 +124,15 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
     if endpoint.several_servers {
         text.push_str("; several servers answer there in turn: no totals");
     }
-    for (n, what) in [
-        (
-            if endpoint.several_servers { 0 } else { endpoint.resets },
-            "totals began anew: the server started again",
-        ),
-        (endpoint.malformed, "lines could not be read"),
-    ] {
-        if n > 0 {
-            text.extend(["; ", &count(n), " ", what]);
-        }
+    if endpoint.resets > 0 && !endpoint.several_servers {
+        let times = match endpoint.resets {
+            1 => "once".to_owned(),
+            n => format!("{} times", count(n)),
+        };
+        let _ = write!(text, "; the server restarted {times}, which reset its totals");
+    }
+    if endpoint.malformed > 0 {
+        let _ = write!(text, "; {} lines could not be read", count(endpoint.malformed));
     }
     text
 }
@@ -225,14 +224,15 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
         return "no request was seen waiting".to_owned();
     }
     let mut parts = vec![format!(
-        "{} waiting at most, {:.1} s after the first instant; some waited at {} of the scrapes",
+        "{} waiting at most, {:.1} s after the first instant; some were waiting in {} of the \
+         scrapes",
         requests(queue.waiting_max),
         queue.waiting_max_at_s,
         percent(queue.waiting_share)
     )];
     if let Some(limit) = queue.batch_limit {
         let share = queue.at_limit_share.map_or(String::new(), |share| {
-            format!(", which it was at in {} of the scrapes", percent(share))
+            format!(", which it reached in {} of the scrapes", percent(share))
         });
         parts.push(format!("the batch seems to be limited to {}{share}", requests(limit)));
     }
@@ -244,8 +244,8 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
         // Of those that still wait the server has counted nothing yet.
         parts.push(if is_growing {
             format!(
-                "requests that left it had waited {wait} ms by the server's count{share}; it grew, \
-                 and later ones wait longer"
+                "requests that left it had waited {wait} ms by the server's count{share}; the \
+                 queue grew, and later requests wait longer"
             )
         } else {
             format!(
@@ -280,7 +280,7 @@ fn shares(server: &ServerSummary) -> Vec<String> {
             "of the drafted tokens accepted",
         ),
         total("preemptions").map(|n| format!("{} preemptions", whole(n))),
-        total("rejections").filter(|n| *n > 0.0).map(|n| format!("{} turned away", whole(n))),
+        total("rejections").filter(|n| *n > 0.0).map(|n| format!("{} rejected", whole(n))),
     ]
     .into_iter()
     .flatten()
@@ -341,7 +341,8 @@ fn queue_source(by_queue: &TtftByQueue) -> String {
     let source = match by_queue.source.as_str() {
         "server" => "waiting by the server's page when the request was sent",
         _ => {
-            "waiting: requests sent and without a first token; the server's page tells of no queue"
+            "waiting: requests sent and without a first token; the server's page does not report a \
+             queue"
         }
     };
     let together = by_queue
@@ -376,9 +377,9 @@ fn mark_text(mark: &Mark) -> String {
         "kv_pressure" => format!("the KV cache was full to {}", percent(*value)),
         "preemptions" => format!("{n} {several} had to leave the batch"),
         "queue" => format!("up to {n} {several} waited"),
-        "restart" => "the server started again".to_owned(),
+        "restart" => "the server restarted".to_owned(),
         "no_answer" => format!("its page did not answer ({n} {times})"),
-        "rejections" => format!("{n} {several} {were} turned away"),
+        "rejections" => format!("{n} {several} {were} rejected"),
         other => format!("{other} ({n})"),
     };
     format!("{start_s:.1} s to {end_s:.1} s: {what}")
@@ -415,12 +416,11 @@ pub(super) fn system(run: &RunFacts) -> Vec<Fact> {
     let facts = FACTS.iter().filter_map(|(name, word)| Some(format!("{word}{}", found(name)?)));
     let told: Vec<_> = engine.into_iter().chain(facts).collect();
     let said: Vec<_> = system.said.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let words = [(told, "by its own word"), (said, "by the user's word")];
+    let words = [(told, "as it reports"), (said, "as stated by the user")];
     let words = words.into_iter().filter(|(all, _)| !all.is_empty());
     let words = words.map(|(all, by)| format!("{} ({by})", all.join(", ")));
     let knows_hardware = !system.gpus.is_empty() || system.fact(&HARDWARE).is_some();
-    let unknown = (!knows_hardware && !run.is_simulated()).then(|| {
-        "not known: what it runs on; tell with --meta gpu=… --meta gpu_count=…".to_owned()
-    });
+    let unknown = (!knows_hardware && !run.is_simulated())
+        .then(|| "hardware unknown; state it with --meta gpu=… --meta gpu_count=…".to_owned());
     Fact::several("System", words.chain(unknown))
 }

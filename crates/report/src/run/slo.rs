@@ -70,7 +70,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
         };
         let vacuous = match vacuous {
             0 => String::new(),
-            n => format!("; {} answers it says nothing about", count(n)),
+            n => format!("; does not apply to {} answers", count(n)),
         };
         Cell::from(format!("{}{vacuous}", state.name())).tone(tone)
     };
@@ -79,7 +79,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
     let mut table = Table::from_subjects("SLO", "Terms", &slo.terms)
         .left("term", 0, |term| term.term.clone())
         .right("measured", 0, |term| figure(term))
-        .with(Column::right("requests inside", 0).on(HTML), |term| {
+        .with(Column::right("requests within", 0).on(HTML), |term| {
             inside(term.attainment, term.attainment_low, term.attainment_high)
         })
         .left("outcome", 0, |term| outcome(term.state, term.vacuous))
@@ -98,12 +98,12 @@ pub(super) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
     match slo.state {
         // A void result has no good news.
         SloState::Met if summary.verdict == Verdict::Void => {
-            "NOT SHOWN: its terms hold in these numbers, and these numbers are void"
+            "NOT SHOWN: the terms are met in these numbers, but these numbers are void"
         }
         SloState::Met => "MET",
         SloState::Missed => "MISSED",
         SloState::Undecided if summary.requests.is_partly_whole() => {
-            "UNDECIDED: answers came whole, so when their tokens were made is not known"
+            "UNDECIDED: answers came whole, so the times of their tokens are unknown"
         }
         SloState::Undecided if is_alike(slo) => {
             "UNDECIDED; neighbors are alike: a run this short cannot show it"
@@ -146,7 +146,7 @@ fn line(term: &SloTermSummary) -> String {
     };
     let vacuous = match term.vacuous {
         0 => String::new(),
-        n => format!(" ({} answers it says nothing about)", count(n)),
+        n => format!(" (does not apply to {} answers)", count(n)),
     };
     format!("{}: {}{state}{vacuous}", term.term, figure(term))
 }
@@ -212,7 +212,7 @@ pub(super) fn goodput(slo: &SloSummary) -> String {
                 }
                 _ => String::new(),
             };
-            format!("; {} asked for: {}{share}", percent(target), slo.attainment_state.name())
+            format!("; {} required: {}{share}", percent(target), slo.attainment_state.name())
         }
     };
     let judged = match slo.judged_by.as_str() {
@@ -251,7 +251,7 @@ fn misses(slo: &SloSummary) -> String {
         .map_or(String::new(), |gap| format!("; largest gap of a request p99 {} ms", cell(gap)));
     let spoilt = match slo.undetermined {
         0 => String::new(),
-        n => format!("; {} that the client spoilt count neither way", count(n)),
+        n => format!("; {} that the client distorted count neither way", count(n)),
     };
     format!("misses: {missed}; {failed} failed{gap}{spoilt}")
 }

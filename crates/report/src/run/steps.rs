@@ -68,8 +68,8 @@ pub(super) fn section(summary: &Summary) -> Section {
         .right("= TTFT", 8, |(_, band)| cell(band.ttft_ms))
         .with(Column::right("requests", 0).on(HTML), |(_, band)| count(band.n))
         .table;
-    let remark = "The middle tenth are the requests around the median. TTFT counts from the instant at \
-                  which a request was due.";
+    let remark = "The middle tenth are the requests around the median. TTFT counts from the \
+                  scheduled instant of a request.";
     section
         .with_some(HTML, drawn.map(Block::Widget))
         .with_on(Formats::LONG, Block::Table(table))

@@ -13,7 +13,7 @@ const TIME: &str = "s since the first instant";
 pub(super) fn section(view: &RunView<'_>) -> Section {
     let charts = charts(view);
     let is_shaded = charts.iter().any(|chart| !chart.rules.is_empty());
-    let remark = Block::remark("Shaded parts lie outside the window that is measured.");
+    let remark = Block::remark("Shaded parts lie outside the measured window.");
     Section::named("timeline", "Timeline", "The run over time")
         .with_some(HTML, is_shaded.then_some(remark))
         .with_on(HTML, Block::Charts(charts))
@@ -58,7 +58,7 @@ impl<'a> TimelineCharts<'a> {
         ChartSeries::new(name, Shape::Line, tone, dots)
     }
 
-    /// A level by the server, look by look; empty where it tells nothing.
+    /// A level by the server, look by look; empty if it tells nothing.
     fn told(
         &self,
         name: &str,
@@ -162,7 +162,7 @@ impl<'a> TimelineCharts<'a> {
     fn gpu_busy(&self) -> Chart {
         let busy = self.client.gpu.iter().filter_map(|(at, busy, _)| Some((*at, (*busy)? * 100.0)));
         let series = vec![looks("utilisation", 4, busy)];
-        self.chart("timeline-gpu", "GPU utilisation, mean of all", "%", series)
+        self.chart("timeline-gpu", "GPU utilization, mean of all", "%", series)
     }
 
     fn gpu_power(&self) -> Chart {

@@ -38,7 +38,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
             None => "none could be checked".to_owned(),
         };
         let (asked, answered) = (count(kept.asked), count(kept.answered));
-        format!("{kind}: {asked} asked, {answered} answered; {outcome}")
+        format!("{kind}: {asked} requested, {answered} answered; {outcome}")
     });
     all.extend(Fact::several("Structured", structured));
     let sessions = summary.sessions.as_ref();
@@ -102,8 +102,8 @@ fn sessions_text(sessions: &SessionsSummary) -> String {
         sessions.requests_mean,
         count(sessions.turns_max.into())
     );
-    let begun = sessions.arrivals_per_s.map(|rate| format!("{} begun per second", amount(rate)));
-    let thinking = sessions.thinking_mean.map(|n| format!("{} in thought on average", amount(n)));
+    let begun = sessions.arrivals_per_s.map(|rate| format!("{} started per second", amount(rate)));
+    let thinking = sessions.thinking_mean.map(|n| format!("{} thinking on average", amount(n)));
     let cut = Some(sessions.cut_requests).filter(|n| *n > 0);
     let cut = cut.map(|n| format!("{} cut at the end", requests(n)));
     let parts: Vec<_> = [Some(average), begun, thinking, cut].into_iter().flatten().collect();

@@ -24,7 +24,7 @@ pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
 /// Why there is not an answer.
 pub(crate) fn not_asked(summary: &SweepSummary) -> &'static str {
     match summary.plan.slo {
-        None => "not asked: no --slo says what users were promised",
+        None => "not searched for: no --slo was given",
         Some(_) => "not searched for",
     }
 }
@@ -42,13 +42,13 @@ pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
     let answer = unknown(goodput, &slo).unwrap_or_else(|| confirmed(goodput));
     match verdict {
         // A void result has no good news.
-        Verdict::Void => format!("NOT SHOWN, these numbers are void: {answer}"),
+        Verdict::Void => format!("NOT SHOWN: these numbers are void: {answer}"),
         Verdict::Suspect => format!("{answer} (suspect: read the caveats)"),
         Verdict::Valid => answer,
     }
 }
 
-/// That there is no answer, and why; none where there is one.
+/// Why the goodput is unknown; none if it is known.
 pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     match goodput.state {
         GoodputState::Found | GoodputState::AtLeast => None,
@@ -63,12 +63,12 @@ pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
                 None => String::new(),
             };
             let why = because(goodput, ", because ");
-            Some(format!("cannot tell what load keeps {slo}{why}{known}"))
+            Some(format!("undecided what load keeps {slo}{why}{known}"))
         }
     }
 }
 
-/// Why, after these words; nothing where no reason is given.
+/// Why, after these words; nothing if no reason is given.
 fn because(goodput: &Goodput, before: &str) -> String {
     match goodput.because.as_str() {
         "" => String::new(),
@@ -95,16 +95,16 @@ fn confirmed(goodput: &Goodput) -> String {
         (Axis::Concurrency, Some(rate)) => format!("{} req/s, ", amount(rate)),
         _ => String::new(),
     };
-    let share = goodput.attainment.map_or("not known".to_owned(), |share| {
+    let share = goodput.attainment.map_or("unknown".to_owned(), |share| {
         let ends = range(goodput.attainment_low, goodput.attainment_high, bare_percent);
         format!("{}{ends}", percent(share))
     });
     let risk = match (goodput.state, goodput.over_claim_risk) {
         (GoodputState::Found, Some(risk)) => {
-            format!("; the limit lies more than 3 % below it with a chance of {}", chance(risk))
+            format!("; the limit is more than 3 % below it with a probability of {}", chance(risk))
         }
         (GoodputState::Found, None) => {
-            "; how likely the limit lies below it is not known".to_owned()
+            "; the probability that the limit is below it is unknown".to_owned()
         }
         _ => String::new(),
     };
@@ -157,27 +157,28 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
     let axis = summary.plan.axis;
     match summary.curve.knee {
         _ if axis == Axis::Concurrency => {
-            "none by rule: a closed loop asks for no more than it gets".to_owned()
+            "none by definition: a closed loop offers no more than it gets".to_owned()
         }
         None => match too_short(summary) {
-            Some(levels) => format!("cannot be told: {levels} lasted too short to be judged"),
-            None => "none found: at no level were 99 % delivered".to_owned(),
+            Some(levels) => format!("undecided: {levels} were too short to judge"),
+            None => "none found: no level delivered 99 %".to_owned(),
         },
         Some(knee) => {
             let beyond = match (knee.beyond, too_short(summary)) {
-                (Some(beyond), _) => format!("; at {} no longer", level_number(axis, beyond)),
-                (None, Some(levels)) => format!("; {levels} lasted too short to be judged"),
-                (None, None) => "; no level was beyond it".to_owned(),
+                (Some(beyond), _) => format!("; not at {}", level_number(axis, beyond)),
+                (None, Some(levels)) => format!("; {levels} were too short to judge"),
+                (None, None) => "; no level was above it".to_owned(),
             };
             format!(
-                "{} req/s is the highest rate that is delivered (99 %) without a growing queue{beyond}",
+                "{} req/s is the highest rate that the server delivers (99 %) without a growing \
+                 queue{beyond}",
                 level_number(axis, knee.level)
             )
         }
     }
 }
 
-/// Levels next to the knee of which too little was seen; none where there are none.
+/// Levels next to the knee of which too little was seen; none if there are none.
 fn too_short(summary: &SweepSummary) -> Option<String> {
     let number = |level: &f64| level_number(summary.plan.axis, *level);
     let levels: Vec<String> = summary.curve.too_short.iter().map(number).collect();
@@ -193,7 +194,7 @@ pub(crate) fn long_run(sustained: &Sustained, axis: Axis) -> String {
         other => standing(other),
     };
     let drift = if sustained.drift.is_empty() {
-        "nothing drifted".to_owned()
+        "no drift".to_owned()
     } else {
         sustained.drift.iter().map(|text| plain(text)).collect::<Vec<_>>().join("; ")
     };
@@ -211,7 +212,7 @@ pub(crate) fn shape_words(summary: &SweepSummary) -> [(&'static str, String); 2]
     let levels = by_level(&used).len();
     let kneedle = match &summary.curve.kneedle {
         Some(found) => bend(found, summary.plan.axis),
-        None if levels < 5 => format!("needs 5 levels, there are {levels}"),
+        None if levels < 5 => format!("needs 5 levels, has {levels}"),
         None => format!("no bend in throughput over {levels} levels"),
     };
     let most = used.iter().filter_map(|point| point.point.figures.in_flight).max_by(f64::total_cmp);

@@ -73,7 +73,7 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
             TestCase::new(name, said, None)
         }
         PointStanding::Missed(_) if is_above => {
-            TestCase::new(name, format!("{said}; above the confirmed load, as it should be"), None)
+            TestCase::new(name, format!("{said}; above the confirmed load, as expected"), None)
         }
         other => TestCase::new(name, said, fault(other)),
     }

@@ -97,7 +97,7 @@ pub(crate) fn level_axis(axis: Axis, points: &[&PointSummary]) -> (&'static str,
     }
 }
 
-/// Latency over load with the promise and the answer, on so many rows of a terminal.
+/// Latency over load with the promise and the answer, on this many rows of a terminal.
 pub(super) fn latency(
     points: &[&PointSummary],
     plan: &SweepPlan,
@@ -107,7 +107,7 @@ pub(super) fn latency(
     let latency = Latency::choose(plan.slo.as_ref(), points);
     let place = goodput.and_then(|goodput| {
         let confirmed = goodput.confirmed?;
-        let text = format!("answer {}", level_number(goodput.axis, confirmed));
+        let text = format!("goodput {}", level_number(goodput.axis, confirmed));
         Some(Rule::Place(confirmed, text))
     });
     let line = latency.line(plan.slo.as_ref()).map(|(at, text)| Rule::Height(at, text));
@@ -245,8 +245,8 @@ pub(crate) fn loops(pairs: &[LoopTwins]) -> Option<String> {
     let widest = pairs.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
     Some(format!(
         "with {} in flight, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
-         times. Users who wait for answers send less when it is slow, so a closed loop does not see \
-         the queue",
+         times. Users who wait for answers send less when the server is slow, so a closed loop \
+         does not see the queue",
         amount(widest.open.0),
         cell(widest.open.1),
         cell(widest.closed.1),

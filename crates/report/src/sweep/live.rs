@@ -119,10 +119,10 @@ fn so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     }
 }
 
-/// What is known of the answer, in a few words; nothing where none is looked for.
+/// What is known of the answer, in a few words; nothing if none is looked for.
 pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     let Some(goodput) = answer else {
-        return if plan.slo.is_some() { "no answer yet" } else { "" }.to_owned();
+        return if plan.slo.is_some() { "no goodput yet" } else { "" }.to_owned();
     };
     let number = |level: f64| level_number(goodput.axis, level);
     let unit = unit(goodput.axis);
@@ -133,7 +133,7 @@ pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
         (Some(low), None) => format!("{} {unit} kept", number(low)),
         (None, Some(high)) => format!("{} {unit} over the limit, none kept", number(high)),
         (None, None) if goodput.state == GoodputState::Unreachable => "no load keeps it".to_owned(),
-        (None, None) => "no answer yet".to_owned(),
+        (None, None) => "no goodput yet".to_owned(),
     }
 }
 

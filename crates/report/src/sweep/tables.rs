@@ -40,10 +40,10 @@ pub(crate) fn standing(standing: &PointStanding) -> String {
         PointStanding::Missed(Miss::Term(term)) => format!("missed: {}", plain(term)),
         PointStanding::Missed(Miss::Attainment) => "missed: too few were good".to_owned(),
         PointStanding::Missed(Miss::OverSaturated) => "missed: queue grows".to_owned(),
-        PointStanding::Missed(Miss::RateLimited) => "missed: turned away (429, 503)".to_owned(),
+        PointStanding::Missed(Miss::RateLimited) => "missed: rejected (429, 503)".to_owned(),
         PointStanding::Missed(Miss::Errors) => "missed: errors".to_owned(),
         PointStanding::Unclear(Unclear::Client) => "unclear: the client was the limit".to_owned(),
-        PointStanding::Unclear(Unclear::ServerGone) => "unclear: the server was gone".to_owned(),
+        PointStanding::Unclear(Unclear::ServerGone) => "unclear: server unreachable".to_owned(),
         PointStanding::Unclear(Unclear::Interrupted) => "unclear: stopped".to_owned(),
         PointStanding::Unclear(Unclear::GivenUpTooEarly) => {
             "unclear: stopped early, but what was measured keeps the SLO: measured again".to_owned()
@@ -134,7 +134,7 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
 
 /// Closed-loop points and their partners.
 pub(super) fn loops(pairs: &[LoopTwins]) -> Table {
-    let caption = "Closed-loop points and the open-loop ones with as many in flight";
+    let caption = "Closed-loop points and the open-loop points with as many requests in flight";
     let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
     Table::from_subjects("Open and closed loops", caption, pairs)
         .right("users", 7, |pair| format!("{:.0}", pair.users))
@@ -228,8 +228,9 @@ pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) ->
     let right = |head: &str, on: Formats| Column::right(head, 0).on(on);
     let left = |head: &str, on: Formats| Column::left(head, 0).on(on);
     let title = format!("Every point (levels in {}, ms)", unit(axis));
-    let caption = "In the order measured, each with a way to its own page; latencies in ms, ± half of \
-                   the 95 % interval, ~ where it is not known. Cn is a closed loop of n users.";
+    let caption = "In the order measured, each with a link to its own page; latencies in ms, ± \
+                   half of the 95 % interval, ~ where that is unknown. Cn is a closed loop of n \
+                   users.";
     let all = summary.points.iter().enumerate();
     let all = all.map(|(place, point)| (point, &point.point.figures, place));
     let table = Table::from_subjects(title, caption, all)

@@ -171,10 +171,10 @@ fn levels_that_are_too_short_to_judge_are_named() {
     summary.curve.knee = Some(Knee { level: 40.0, beyond: None });
     summary.curve.too_short = vec![60.0, 90.0];
     let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
-    assert!(knee.ends_with("; 60.0 and 90.0 lasted too short to be judged"), "{knee}");
+    assert!(knee.ends_with("; 60.0 and 90.0 were too short to judge"), "{knee}");
     summary.curve.knee = None;
     let knee = one_line(&sweep_text(&summary, Detail::Full), "Knee");
-    assert_eq!(knee, "Knee cannot be told: 60.0 and 90.0 lasted too short to be judged");
+    assert_eq!(knee, "Knee undecided: 60.0 and 90.0 were too short to judge");
 }
 
 #[test]
@@ -202,16 +202,16 @@ fn the_answer_comes_first() {
     ));
     assert_eq!(
         one_line(&page, "Goodput"),
-        "Goodput 22.4 req/s (22.4 confirmed, 23.1 over the limit) with p99 ttft < 500ms: attainment 99.3 % \
-         (98.9–99.6) by the fit, 99.5 % in 2 runs with 3,000 requests; the limit lies more \
-         than 3 % below it with a chance of about 5 %"
+        "Goodput 22.4 req/s (22.4 confirmed, 23.1 over the limit) with p99 ttft < 500ms: \
+         attainment 99.3 % (98.9–99.6) by the fit, 99.5 % in 2 runs with 3,000 requests; the limit \
+         is more than 3 % below it with a probability of about 5 %"
     );
     assert_eq!(
         one_line(&page, "Knee"),
-        "Knee 25.0 req/s is the highest rate that is delivered (99 %) without a growing queue; at \
-         30.0 no longer"
+        "Knee 25.0 req/s is the highest rate that the server delivers (99 %) without a growing \
+         queue; not at 30.0"
     );
-    let sustained = "Sustained 5.0 min at 22.4 req/s: kept the SLO; nothing drifted";
+    let sustained = "Sustained 5.0 min at 22.4 req/s: kept the SLO; no drift";
     assert_eq!(one_line(&page, "Sustained"), sustained);
     assert_eq!(one_line(&page, "Time"), "Time 13.2 min; estimated before: about 14 min (-6 %)");
     let order =
@@ -247,7 +247,7 @@ fn every_kind_of_answer() {
             (goodput.state, goodput.confirmed) = (GoodputState::Unclear, None);
             goodput.because = "the server changed in between".to_owned();
         }),
-        "Goodput cannot tell what load keeps p99 ttft < 500ms, because the server changed in between"
+        "Goodput undecided what load keeps p99 ttft < 500ms, because the server changed in between"
     );
     let users = answer(|goodput| {
         (goodput.axis, goodput.confirmed, goodput.rejected) =
@@ -263,9 +263,9 @@ fn every_kind_of_answer() {
     // A void result has no good news.
     let void = page(|summary| summary.verdict = Verdict::Void);
     let void = one_line(&void, "Goodput");
-    assert!(void.starts_with("Goodput NOT SHOWN, these numbers are void: 22.4"), "{void}");
+    assert!(void.starts_with("Goodput NOT SHOWN: these numbers are void: 22.4"), "{void}");
     let none = page(|summary| (summary.goodput, summary.plan.slo) = (None, None));
-    has(&none, "Goodput     not asked: no --slo says what users were promised\n");
+    has(&none, "Goodput     not searched for: no --slo was given\n");
     assert!(!none.contains("the SLO\n"), "{none}");
 }
 
@@ -273,7 +273,7 @@ fn every_kind_of_answer() {
 fn charts_show_the_promise_and_the_answer() {
     let page = page(|_| {});
     has(&page, "TTFT in ms (logarithmic) over offered req/s\n");
-    has(&page, "x p50   o p90   * p99   ╌ SLO p99 ttft < 500ms   ┊ answer 22.4\n");
+    has(&page, "x p50   o p90   * p99   ╌ SLO p99 ttft < 500ms   ┊ goodput 22.4\n");
     has(&page, "o answered   x good   ┊ peak 22.5 good req/s at 25.0 req/s\n");
     has(&page, "Output tok/s per GPU (of 8) over tok/s per user (median)\n");
     let tpot = self::page(|summary| {
@@ -303,7 +303,7 @@ fn tables_show_every_point() {
     assert!(!page.contains('~'), "{page}");
     let few = self::page(|s| s.points[1].point.figures.ttft_ms.p99 = Some(bounded(110.0)));
     has(&few, "  2    5.00 grid        300   100.0   85.00  ~110.0        25.00  35.00   800.0\n");
-    has(&few, "~           its interval is not known to both ends\n");
+    has(&few, "~           one end of its interval is unknown\n");
 }
 
 fn bounded(value: f64) -> Bounded {
@@ -370,7 +370,7 @@ fn shapes_are_descriptions() {
         summary.points.truncate(4);
         (summary.curve.kneedle, summary.curve.usl) = (None, None);
     });
-    has(&few, "Kneedle     needs 5 levels, there are 3\n");
+    has(&few, "Kneedle     needs 5 levels, has 3\n");
 }
 
 /// A page whose foreign text is hostile stays inside its 80 columns and obeys nothing.
@@ -404,9 +404,9 @@ fn nothing_measured_and_odd_numbers() {
         summary.curve = curve(&[]);
         summary.sweep.state = SweepState::TargetLost;
     });
-    has(&none, "Points      none that says anything about the server\n");
-    has(&none, "State       ended because the target went away and did not come back: this is\n");
-    has(&none, "Knee        none found: at no level were 99 % delivered\n");
+    has(&none, "Points      none with usable results\n");
+    has(&none, "State       ended because the target became unreachable and did not come back:\n");
+    has(&none, "Knee        none found: no level delivered 99 %\n");
     let odd = page(|summary| {
         summary.sweep.took_s = f64::NAN;
         for (point, value) in summary.points.iter_mut().zip([f64::NAN, f64::INFINITY, -1.0, 1e300])
@@ -443,12 +443,12 @@ fn before_and_while_it_goes_on() {
         let live = sweep_live(&summary.points[..n], &summary.plan, None, Some(f64::NAN));
         assert!(live.lines().count() <= 20, "{live}");
         assert!(live.lines().all(|line| line.width() <= 80), "{live}");
-        has(&live, "no answer yet\n");
+        has(&live, "no goodput yet\n");
     }
     let answer = summary.goodput.as_ref();
     let live = sweep_live(&summary.points, &summary.plan, answer, Some(300.0));
     assert!(live.starts_with("10 points · ") && live.contains(" · about 5 min left\n"), "{live}");
-    has(&live, "┊ answer 22.4\n");
+    has(&live, "┊ goodput 22.4\n");
     has(&live, "10 22.4 req/s confirm: kept");
     has(&live, "so far with p99 ttft < 500ms: 22.4 req/s kept, 23.1 over the limit\n");
 }
@@ -456,11 +456,11 @@ fn before_and_while_it_goes_on() {
 #[test]
 fn every_standing_has_words() {
     let all = [
-        (PointStanding::Missed(Miss::RateLimited), "missed: turned away (429, 503)"),
+        (PointStanding::Missed(Miss::RateLimited), "missed: rejected (429, 503)"),
         (PointStanding::Missed(Miss::Errors), "missed: errors"),
         (PointStanding::Missed(Miss::Attainment), "missed: too few were good"),
         (PointStanding::Unclear(Unclear::Client), "unclear: the client was the limit"),
-        (PointStanding::Unclear(Unclear::ServerGone), "unclear: the server was gone"),
+        (PointStanding::Unclear(Unclear::ServerGone), "unclear: server unreachable"),
     ];
     let long = "p99 ttft < 500ms + 0.25ms/token of the prompt";
     let all = all.into_iter().chain([(

@@ -66,9 +66,12 @@ fn a_given_load_is_a_table() {
         one
     };
     let page = page(vec![one("512"), one("1024"), failed("x", "")]);
-    has(&page, "None of these configurations is called best: the sweep searched for no load");
+    has(
+        &page,
+        "None of these configurations is called best: the sweep did not search for a goodput",
+    );
     has(&page, ">5.00 req/s</td><td class=\"\">300</td>");
-    has(&page, "no reason is known");
+    has(&page, "unknown reason");
     assert!(!page.contains("<figure"), "{page}");
 }
 

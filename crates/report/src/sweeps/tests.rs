@@ -103,7 +103,7 @@ fn a_given_load_is_a_table_over_its_values() {
     has(&fixed, " 1 x=512                     10.0    600    90.00    120.0   31.50  1600.0\n");
     has(&fixed, "2           another.rather.long.name=日本語 x=8192\n");
     assert!(!fixed.contains('┤'), "{fixed}");
-    has(&fixed, "Best        none: the sweep searched for no load\n");
+    has(&fixed, "Best        none: the sweep did not search for a goodput\n");
     // With a promise each row says whether it was kept.
     let mut judged = short;
     judged.sweep.as_mut().unwrap().plan = plan(Some("p99 ttft < 500ms"));

@@ -201,7 +201,7 @@ fn files() -> Vec<Page> {
     let named = |ending: &'static str, pages: Vec<(&'static str, String)>| {
         pages.into_iter().map(move |(name, page)| (format!("{name}.{ending}"), page))
     };
-    let text = named("txt", pages()).chain(named("md", markdown()));
+    let text = named("txt", pages()).chain(named("md.txt", markdown()));
     let text = text.chain(named("short.txt", short_pages()));
     text.chain(named("xml", junit())).chain(named("html", browser())).collect()
 }
@@ -274,7 +274,7 @@ fn audited() -> Audit {
         source: Source::Checklist,
     };
     Audit {
-        subject: "VALID: nothing found that speaks against these figures".to_owned(),
+        subject: "VALID: no reason found to doubt these figures".to_owned(),
         tool: "vllm bench serve".to_owned(),
         run: "model `m`".to_owned(),
         verdict: Verdict::Void,
@@ -336,7 +336,7 @@ fn calibrated() -> Calibration {
 
 fn column() -> String {
     let values: Vec<f64> = (0..2000).map(|i| f64::from((i * 7919) % 997) + 20.0).collect();
-    crate::column_text(&NumberColumn::of(&values, &[50.0, 95.0, 99.0], false))
+    crate::column_text(&NumberColumn::from_values(&values, &[50.0, 95.0, 99.0], false))
 }
 
 fn file(name: &str) -> PathBuf {

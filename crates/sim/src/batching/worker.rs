@@ -170,7 +170,7 @@ impl SimWorker {
     }
 
     /// Gives a waiting sequence what the cache has of it, and says how many tokens it computes in
-    /// this step; nothing if there is no room for all of its tokens, though a chunk may come first.
+    /// this step; nothing if not all of its tokens fit, though a chunk may come first.
     fn admit(
         &mut self,
         sequence: &mut Sequence,

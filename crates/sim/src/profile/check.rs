@@ -61,7 +61,7 @@ impl Scheduler {
         if self.max_num_batched_tokens < self.max_num_seqs {
             return Err(format!(
                 "max_num_batched_tokens ({}) must be at least max_num_seqs ({}): each running \
-                 sequence wants a token a step",
+                 sequence needs a token per step",
                 self.max_num_batched_tokens, self.max_num_seqs
             ));
         }
@@ -114,7 +114,10 @@ impl StepCost {
             for &(tokens, ms) in table {
                 amount(name, ms, MS)?;
                 if tokens <= last.0 {
-                    return Err(format!("{name}: the points must rise: {tokens} after {}", last.0));
+                    return Err(format!(
+                        "{name}: points must be in rising order: {tokens} after {}",
+                        last.0
+                    ));
                 }
                 if ms < last.1 {
                     return Err(format!(

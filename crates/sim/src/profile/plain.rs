@@ -47,7 +47,7 @@ impl Profile {
                 format!("TTFT {ttft}, ITL {itl}, {slots} at once")
             }
             EngineProfile::Batching(batching) => format!(
-                "continuous batching, {} sequences, {} tokens a step, {} KV blocks",
+                "continuous batching, {} sequences, {} tokens per step, {} KV blocks",
                 batching.scheduler.max_num_seqs,
                 batching.scheduler.max_num_batched_tokens,
                 batching.kv.blocks
@@ -63,7 +63,7 @@ impl Profile {
         !matches!(&self.engine, EngineProfile::Delays(delays) if is_free(delays))
     }
 
-    /// Tokens in a block of the KV cache; 16 where there is no cache.
+    /// Tokens in a block of the KV cache; 16 without a cache.
     pub fn block_tokens(&self) -> u32 {
         match &self.engine {
             EngineProfile::Delays(_) => super::block_tokens(),

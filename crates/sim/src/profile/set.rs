@@ -131,7 +131,7 @@ fn has(list: &str, key: &str) -> bool {
 }
 
 fn unknown(key: &str, own: &str) -> String {
-    format!("there is no setting `{key}`; this profile has {COMMON}, {own}")
+    format!("no setting `{key}`; this profile has {COMMON}, {own}")
 }
 
 fn number(key: &str, value: &str) -> Result<u32, String> {

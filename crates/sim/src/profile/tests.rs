@@ -198,7 +198,7 @@ fn files_that_make_no_sense_say_why() {
         ("overlap = 1.0", "overlap = 1.5", "overlap (1.5)"),
         ("overlap = 1.0", "overlap = nan", "overlap (NaN)"),
         ("base_ms = 42.0", "base_ms = -1.0", "base_ms"),
-        ("[32, 43.0]", "[16, 43.0]", "must rise"),
+        ("[32, 43.0]", "[16, 43.0]", "in rising order"),
         ("[32, 43.0]", "[32, 41.0]", "less time"),
         ("[16, 42.0]", "[16, 41.0]", "nor less than base_ms"),
         ("[[8192, 205.84]]", "[]", "prefill_ms needs"),

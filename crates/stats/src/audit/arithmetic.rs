@@ -216,7 +216,7 @@ fn latency_sign(run: &Reported) -> Option<CheckFinding> {
     for (name, metric) in metrics(run) {
         let values = metric.percentiles.iter().map(|(_, value)| *value);
         let mut all = values.chain(metric.mean).chain(metric.median).chain(metric.min);
-        // A gap may be zero where events came in one read; anything else takes time.
+        // A gap may be zero if events came in one read; anything else takes time.
         let may_be_zero = matches!(name, "itl" | "tpot");
         if let Some(bad) = all.find(|value| *value < 0.0 || (*value == 0.0 && !may_be_zero)) {
             reasons.push(format!("{name} of {} ms", number(bad)));
@@ -259,7 +259,7 @@ fn request_sum(run: &Reported) -> Option<CheckFinding> {
         // Those that are missing may have failed.
         std::cmp::Ordering::Less if run.failed.is_none() => return None,
         std::cmp::Ordering::Equal => CheckFinding::ok(said),
-        // A data set may have ended early, or the time; the file does not say.
+        // A dataset may have ended early, or the time; the file does not say.
         std::cmp::Ordering::Less => CheckFinding::doubtful(
             format!("{said}: the file does not say what happened to {} requests", asked - sum),
             "find out whether they were sent",
@@ -275,7 +275,7 @@ pub(super) fn tolerance(run: &Reported) -> f64 {
     }
 }
 
-/// Whether a stated rate is what its parts give; none where a part is missing. Without a duration the
+/// Whether a stated rate is what its parts give; none if a part is missing. Without a duration the
 /// rate of the requests stands for it.
 fn quotient(run: &Reported, what: &str, amount: Option<f64>, rate: Option<f64>) -> Option<String> {
     let (amount, rate) = (amount?, rate?);
@@ -333,7 +333,7 @@ fn not_finite(run: &Reported) -> Option<CheckFinding> {
     (run.not_finite > 0).then(|| {
         CheckFinding::doubtful(
             format!("{} values are NaN or infinite: something was divided by zero", run.not_finite),
-            "find out which requests made them",
+            "find out which requests they come from",
         )
     })
 }

@@ -25,7 +25,7 @@ pub(super) const CHECKS: [Check; 8] = [
     Check::new(Arithmetic, "recomputed_totals", "totals recomputed", totals),
     Check::new(Arithmetic, "request_latencies", "latencies per request", latencies),
     Check::new(Arithmetic, "identical_latencies", "latencies differ", identical),
-    Check::new(Arithmetic, "copied_requests", "requests told apart", copied),
+    Check::new(Arithmetic, "copied_requests", "requests are distinct", copied),
     Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", arrival_gaps),
     Check::new(MeasurementTraps, "coalesced_chunks", "tokens for each event", coalesced),
     Check::new(MeasurementTraps, "one_token_answers", "answers of one token", one_token),
@@ -36,7 +36,7 @@ fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
     (!good.is_empty()).then_some(good)
 }
 
-/// Samples of a metric as the tool itself takes them; none where it weighs them otherwise.
+/// Samples of a metric as the tool itself takes them; none if it weighs them otherwise.
 fn samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
     let good = good(run)?;
     let flat =
@@ -58,7 +58,7 @@ fn tpot(request: &ReportedRequest) -> Option<f64> {
     Some(decode / (tokens - 1) as f64)
 }
 
-/// The percentile between the two neighboors in rank, as NumPy has it by default.
+/// The percentile between the two neighbors in rank, as NumPy has it by default.
 fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
@@ -271,9 +271,9 @@ fn copied(run: &Reported) -> Option<CheckFinding> {
     Some(if found > FEW_PAIRS + MANY * chance {
         CheckFinding::wrong(
             format!(
-                "{copies} of {} requests repeat the TTFT, the gaps, the E2E and the lengths of another \
-                 to the last digit: they were copied, and every figure rests on fewer requests than \
-                 stated",
+                "{copies} of {} requests repeat the TTFT, the gaps, the E2E, and the lengths of \
+                 another to the last digit: they were copied, and every figure rests on fewer \
+                 requests than stated",
                 good.len()
             ),
             "do not use this file; measure as many requests as it claims",
@@ -335,8 +335,8 @@ fn coalesced(run: &Reported) -> Option<CheckFinding> {
         return tokens_per_gap(run).map(|ratio| {
             CheckFinding::doubtful(
                 format!(
-                    "ITL is the time of {} tokens by E2E, TTFT and TPOT: an event carries so many, or \
-                     ITL is not of this run",
+                    "by E2E, TTFT, and TPOT, ITL is the time of {} tokens: an event carries that \
+                     many, or ITL comes from another run",
                     number(ratio)
                 ),
                 "find out what an event carries; compare TPOT instead of ITL",
@@ -373,7 +373,10 @@ fn one_token(run: &Reported) -> Option<CheckFinding> {
         CheckFinding::ok("none")
     } else {
         CheckFinding::note(
-            format!("{n} of {}: they have no TPOT, and pass any bound on it as zero", good.len()),
+            format!(
+                "{n} of {}: they have no TPOT, and count as zero against any limit on it",
+                good.len()
+            ),
             "leave them out of TPOT and of attainment by TPOT",
         )
     })

@@ -208,7 +208,7 @@ fn sample_counts(run: &Reported) -> Option<CheckFinding> {
     for name in names {
         let Some(n) = run.metrics.get(*name).and_then(|metric| metric.n) else { continue };
         compared += 1;
-        let said = format!("{} is of {n} requests, {ok} completed", name.to_uppercase());
+        let said = format!("{} covers {n} requests, but {ok} completed", name.to_uppercase());
         if n > ok {
             return Some(CheckFinding::wrong(said, ADVICE));
         }
@@ -218,10 +218,10 @@ fn sample_counts(run: &Reported) -> Option<CheckFinding> {
     }
     (compared > 0).then(|| {
         if short.is_empty() {
-            CheckFinding::ok(format!("every figure is of all {ok} requests"))
+            CheckFinding::ok(format!("every figure covers all {ok} requests"))
         } else {
             CheckFinding::doubtful(
-                format!("{}: those that are left out may be the slowest", short.join("; ")),
+                format!("{}: the missing ones may be the slowest", short.join("; ")),
                 "find out which requests are missing, and why",
             )
         }

@@ -150,7 +150,7 @@ fn sent(run: &Reported) -> Option<(u64, f64)> {
     Some((requests(run)?, seconds)).filter(|(_, seconds)| *seconds > 0.0)
 }
 
-/// By how much longer than a mean answer the wait for the last one may have been; nothing where the
+/// By how much longer than a mean answer the wait for the last one may have been; nothing if the
 /// instants of sending are known.
 fn drain_s(run: &Reported) -> f64 {
     let is_known = run.details.iter().flatten().any(|request| request.start_s.is_some());

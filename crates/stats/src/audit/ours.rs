@@ -28,7 +28,7 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
         !(is_simulated && item.status == Status::Missing && system::CHECKS.contains(&&*item.check))
     };
     items.extend(audit_reported(&run).items.into_iter().filter(could_exist));
-    Audit::of(&run, items)
+    Audit::new(&run, items)
 }
 
 fn verdict(summary: &Summary) -> Item {

@@ -165,7 +165,7 @@ fn latency_bound(run: &Reported) -> Option<CheckFinding> {
     let rate = goodput.requests_per_s.map(|rate| format!("{} req/s", number(rate)));
     let share = goodput.share.map(percent);
     let figure = rate.or(share).unwrap_or_else(|| "no figure".to_owned());
-    // Ours counts by due instants, and so against another number of requests.
+    // Ours counts by scheduled instants, and so against another number of requests.
     let is_ours = run.tool == SourceTool::Goodput;
     let within = is_ours
         || run.requests_per_s.is_none_or(|all| {

@@ -82,7 +82,7 @@ fn sent(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
     (sent.len() >= FEWEST).then_some(sent)
 }
 
-/// The run's own judgement of its course, by TTFT and TPOT; none where it is too short for one, or
+/// The run's own judgement of its course, by TTFT and TPOT; none if it is too short for one, or
 /// where all came at once and each waits for those before it.
 fn course(run: &Reported) -> Option<Steadiness> {
     let sent = sent(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
@@ -101,8 +101,8 @@ fn cold_requests(run: &Reported) -> Option<CheckFinding> {
     let cold: Vec<_> = cut.series.iter().filter(|(_, one)| is_cold(one)).collect();
     let Some(seconds) = cold.iter().map(|(_, one)| one.cut_s).reduce(f64::max) else {
         return Some(CheckFinding::ok(format!(
-            "the first requests are like the rest (MSER-5 would leave out {} s, none of it \
-             clearly slower)",
+            "the first requests are like the rest (MSER-5 would cut {} s, none of it clearly \
+             slower)",
             number(cut.asked_s)
         )));
     };
@@ -144,7 +144,11 @@ fn latency_trend(run: &Reported) -> Option<CheckFinding> {
         ),
         (SteadyAnswer::NeverSteady, _) => format!("{line} and never settles"),
         (SteadyAnswer::Drifting, _) => line,
-        _ => return Some(CheckFinding::ok(format!("{line}, within what chance makes of a queue"))),
+        _ => {
+            return Some(CheckFinding::ok(format!(
+                "{line}, within the chance variation of a queue"
+            )));
+        }
     };
     Some(CheckFinding::doubtful(
         format!("{said}: the server did not keep up, or changed its state"),

@@ -118,7 +118,7 @@ fn speaks(run: &Reported, check: &str) -> bool {
 }
 
 fn moves(values: &[f64]) -> bool {
-    let column = NumberColumn::of(values, &[50.0], false);
+    let column = NumberColumn::from_values(values, &[50.0], false);
     column.shift.is_some_and(|shift| shift.is_clear)
         || column.trend.is_some_and(|trend| trend.is_clear)
 }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_without_work_serve_nobody() {
+    fn gpus_without_work_do_not_serve() {
         let per_gpu = |busy: &[Option<f64>]| {
             let items = said(|run| {
                 run.run.system.gpus = vec![GpuFacts::default(); busy.len()];

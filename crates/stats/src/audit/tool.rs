@@ -153,8 +153,8 @@ fn is_role(run: &Reported, ratio: f64) -> bool {
     later.is_none_or(|later| ratio >= 0.9 * later / phases::most_gaps(later))
 }
 
-/// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of the
-/// others; none where the file does not hold them.
+/// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of
+/// the others; none if the file does not hold them.
 fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let (mut n, mut early, mut late) = (0_u64, 0_u64, 0_u64);
@@ -226,7 +226,7 @@ fn token_counts(run: &Reported) -> Option<CheckFinding> {
             return Some(CheckFinding::doubtful(
                 format!(
                     "{tokens} output tokens stated, {recounted} by the tool's tokenizer ({}): the \
-                     stated number may be the one asked for",
+                     stated number may be the requested one",
                     percent(ratio)
                 ),
                 "use the server's usage as the count, and check that the server kept to the \
@@ -294,8 +294,8 @@ fn client_health(run: &Reported) -> Option<CheckFinding> {
             CheckFinding::note("only how late requests were sent", "read request_dispatch_delay")
         }
         _ => CheckFinding::missing(
-            "nothing says whether the client kept up: a client without enough CPU makes the \
-             server look slow",
+            "the file does not show whether the client kept up: a client without enough CPU makes \
+             the server look slow",
             "watch the client's CPU; repeat with half the load from two machines",
         ),
     })

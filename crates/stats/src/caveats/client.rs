@@ -1,4 +1,4 @@
-//! Was it the client? METHOD 3.9, check by check.
+//! Was it the client? Check by check.
 
 use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, LoadShape, Mode, Severity};
 
@@ -6,14 +6,14 @@ use super::{Evidence, advice};
 use crate::share::own_load;
 use crate::summary::{ClientSummary, ThreadSummary};
 
-/// METHOD 3.9: what may be off without harm, max(1 ms, 1 % of the TTFT median).
+/// What may be off without harm, max(1 ms, 1 % of the TTFT median).
 pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
     (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
 }
 
 /// Valid to the tolerance at p99, suspect to five times that.
 pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
-    // A burst is due at one instant and cannot leave at one: there is no schedule to keep.
+    // A burst is due at one instant and cannot leave at one, so it has no schedule to keep.
     let is_bursts =
         matches!(e.plan.load.mode, Mode::Shaped { shape: LoadShape::Bursts { .. }, .. });
     let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst" && !is_bursts)?;
@@ -29,7 +29,7 @@ pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message).advise(advice::more_room(e)))
 }
 
-/// METHOD 3.8: a closed loop of C users keeps C of them busy or in thought, by Little's law.
+/// A closed loop of C users keeps C of them busy or thinking, by Little's law.
 pub(super) fn starved(e: &Evidence<'_>) -> Option<Caveat> {
     let load = own_load(&e.plan.load, e.run);
     let Mode::Closed { concurrency, think_time, .. } = load.mode else { return None };
@@ -140,7 +140,7 @@ pub(super) fn contended(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// METHOD 3.9: no worker above 70 % of its core.
+/// No worker above 70 % of its core.
 pub(super) fn busy(e: &Evidence<'_>) -> Option<Caveat> {
     let worst = workers(e.client).max_by(|a, b| a.1.cpu_share.total_cmp(&b.1.cpu_share))?;
     (worst.1.cpu_share > 0.7).then(|| {
@@ -190,8 +190,8 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message).advise(advice))
 }
 
-/// METHOD 3.9: the instrument's own error may not exceed 5 % of what it measures, or a millisecond
-/// where that is less.
+/// The instrument's own error may not exceed 5 % of what it measures, or a millisecond where that
+/// is less.
 pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
     let p99 = e.client.canary?.ttft_error_beyond_chance_ms?;
     let limit = (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
@@ -229,7 +229,7 @@ pub(super) fn not_observed(e: &Evidence<'_>) -> Option<Caveat> {
     is_long.then(|| Caveat::new(CaveatCode::NotObserved, Severity::Warn, what).advise(advice))
 }
 
-/// METHOD 3.9: warn above half of what this machine was found to carry.
+/// Warn above half of what this machine was found to carry.
 pub(super) fn near_ceiling(e: &Evidence<'_>) -> Option<Caveat> {
     let ceiling = e.run.ceiling?;
     let share = |rate: Option<f64>, most: Option<f64>| {
@@ -263,7 +263,7 @@ pub(super) fn not_poisson(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// METHOD 3.8: our own accounts must agree.
+/// The run's own figures must agree.
 pub(super) fn littles_law(e: &Evidence<'_>) -> Option<Caveat> {
     // A load that changes is not steady by intention; its ends may weigh more than its mean.
     let is_steady = matches!(e.plan.load.mode, Mode::Open { .. } | Mode::Closed { .. });

@@ -19,7 +19,7 @@ pub(crate) struct Contradictions {
     pub(crate) early_token: u64,
     /// A chunk came before the one before it.
     pub(crate) chunks_back: u64,
-    /// The end lies before the due instant, or before the last token.
+    /// The end lies before the scheduled instant, or before the last token.
     pub(crate) early_end: u64,
     /// Requests with any of these.
     pub(crate) requests: u64,

@@ -104,10 +104,10 @@ fn worse((name, cut): &(&String, &SeriesCut)) -> f64 {
     cut.difference().abs() + if is_latency { 1e6 } else { 0.0 }
 }
 
-/// METHOD 3.6 where the window is long enough for it; below that the second half decides: the
-/// server answered clearly less than it was asked, more requests piled up than chance explains (the
-/// difference of two Poisson counts, three standard deviations), and the wait for an answer grew.
-/// Where the rate itself changes, all of that is to be expected of a server that keeps up.
+/// The saturation tests if the window is long enough for them; below that the second half decides:
+/// the server answered clearly less than it was asked, more requests piled up than chance explains
+/// (the difference of two Poisson counts, three standard deviations), and the wait for an answer
+/// grew. Where the rate itself changes, all of that is to be expected of a server that keeps up.
 pub(super) fn overloaded(e: &Evidence<'_>) -> Option<Caveat> {
     let is_open = matches!(e.plan.load.mode, Mode::Open { max_concurrency: None, .. })
         && !e.window.is_makespan();

@@ -6,7 +6,7 @@ use goodput_model::{
 
 use super::{Check, Evidence};
 
-/// METHOD 3.9: what is not delivered of a load voids it above this share.
+/// Above this share, undelivered load makes the result void.
 const SHORT: f64 = 0.05;
 /// First instants may lie so far apart, in milliseconds: more is not the schedule, far more is another.
 const APART_MS: f64 = 50.0;
@@ -235,7 +235,7 @@ fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
     format!("{}{more}", named.join("; "))
 }
 
-/// Ranks, neighboors together: `rank 3`, `ranks 1, 4–6`.
+/// Ranks, neighbors together: `rank 3`, `ranks 1, 4–6`.
 fn ranks(parts: &[&ShardPart]) -> String {
     let numbers: Vec<u32> = parts.iter().map(|part| part.facts.shard.index()).collect();
     let runs: Vec<&[u32]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();

@@ -8,11 +8,11 @@ use crate::estimate::minimum_for_figure;
 use crate::steady::LEAST_ANSWERS;
 use crate::summary::steady::SteadyAnswer;
 
-/// METHOD 3.7: measured time in seconds.
+/// Measured time in seconds.
 const LEAST_SECONDS: f64 = 60.0;
 /// Rates of a window of fewer answers after one another are mostly those of its edges.
 const FEW_ANSWERS: f64 = 2.0;
-/// METHOD 3.4, rule 3.
+/// The correlation of neighbors above which tails are unreliable.
 const DEPENDENT: f64 = 0.5;
 /// p90 over p50 of TTFT above which it matters what requests wait for.
 const WIDE: f64 = 1.1;
@@ -80,7 +80,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-/// METHOD 3.7: 60 s, and five times the p99 of E2E.
+/// 60 s, and five times the p99 of E2E.
 pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
     let seconds = e.window.seconds();
     let e2e_s = e.key.e2e_p99_ms.map_or(0.0, |ms| ms / 1e3);
@@ -131,8 +131,7 @@ fn dependent(lag1: Option<f64>) -> Option<f64> {
     lag1.filter(|lag1| *lag1 > DEPENDENT)
 }
 
-/// METHOD 3.4, rule 3: neighboors in a queue wait for the same reason, and what grows or drifts has no
-/// tail of its own.
+/// Neighbors in a queue wait for the same reason, and what grows or drifts has no tail of its own.
 pub(super) fn tail_unreliable(e: &Evidence<'_>) -> Option<Caveat> {
     let is_over = e.course.saturation.is_some_and(|found| found.over_saturated);
     let state =

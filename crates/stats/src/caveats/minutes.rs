@@ -3,7 +3,7 @@
 //! Requests of one minute wait in one queue and are not independent, so they are not what is
 //! compared. Each minute is cut into blocks, and the medians of blocks (of token rates, the rates)
 //! are compared between minutes by their ranks: Kruskal and Wallis' H, divided by what the
-//! correlation of neighbooring blocks inside a minute adds to it.
+//! correlation of neighboring blocks inside a minute adds to it.
 
 use goodput_model::{
     Caveat, CaveatCode, MetricName, Mode, Nanos, Phase, Plan, Rate, RequestRecord, Severity,
@@ -11,7 +11,7 @@ use goodput_model::{
 
 use super::Evidence;
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::sample::Sample;
 use crate::window::Window;
 use crate::workload::Minutes;
@@ -47,13 +47,14 @@ pub(crate) struct MinuteTally {
 }
 
 impl MinuteTally {
-    /// None where the load changes by intention, or there is less than two minutes of it.
+    /// None if the load changes by intention, or there is less than two minutes of it.
     pub(crate) fn new(plan: &Plan, window: Window) -> Option<Self> {
         let is_constant = matches!(
             plan.load.mode,
             Mode::Open { rate: Rate::PerSecond(_), .. } | Mode::Closed { .. }
         );
-        let minutes = Minutes::of(window).filter(|_| is_constant && !window.is_makespan())?;
+        let minutes =
+            Minutes::from_window(window).filter(|_| is_constant && !window.is_makespan())?;
         let blocks = minutes.count() as usize * BLOCKS;
         Some(Self {
             minutes,
@@ -83,11 +84,11 @@ impl MinuteTally {
         if record.phase != Phase::Measured || !self.window.contains(record.scheduled) {
             return;
         }
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         let block = self.block(record.scheduled);
         let put = |sample: Option<&mut Sample>, metric| match (sample, latencies.get(metric)) {
-            (Some(sample), Seen::Value(ms)) => sample.push(ms),
-            (Some(sample), Seen::Beyond) => sample.push_censored(),
+            (Some(sample), LatencyValue::Value(ms)) => sample.push(ms),
+            (Some(sample), LatencyValue::Beyond) => sample.push_censored(),
             _ => {}
         };
         put(self.ttft.get_mut(block), MetricName::Ttft);
@@ -193,7 +194,7 @@ fn differ(blocks: &[Option<f64>]) -> bool {
 }
 
 /// By how much the mean of a minute's blocks varies more than that of independent ones. The
-/// correlation of neighboors is estimated inside minutes, less the bias of twelve values around
+/// correlation of neighbors is estimated inside minutes, less the bias of twelve values around
 /// their own mean.
 fn inflation(neighbors: f64, within: f64) -> f64 {
     if within <= 0.0 {

@@ -30,7 +30,7 @@ pub(crate) struct Counted {
     pub(crate) connect_ms: Quick,
     /// When the last good answer ended.
     pub(crate) last_good: Option<Nanos>,
-    /// Due instants of measured requests that failed.
+    /// Scheduled instants of measured requests that failed.
     pub(crate) failed_due: Vec<Nanos>,
     /// Good measured answers with more tokens than they can have.
     pub(crate) overstated: Overstated,

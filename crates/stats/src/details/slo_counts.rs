@@ -17,7 +17,7 @@ const MOST: usize = 50_000;
 /// Limits that were asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SloLimits {
-    /// Limit of TTFT in milliseconds; none where there is none, or it grows with the prompt.
+    /// Limit of TTFT in milliseconds; none if there is none, or it grows with the prompt.
     pub ttft_ms: Option<f64>,
     /// The same of TPOT.
     pub tpot_ms: Option<f64>,
@@ -60,7 +60,7 @@ impl SloLimits {
 /// What a page says about the limits that were asked for, and the load that it stands at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatedAnswer {
-    /// The load; none where the answer names none.
+    /// The load; none if the answer names none.
     pub level: Option<f64>,
     /// In words.
     pub text: String,
@@ -161,7 +161,7 @@ impl LimitTally {
 }
 
 impl SloCounts {
-    /// None where nothing was counted.
+    /// None if nothing was counted.
     pub fn new(
         points: &[LoadGrid<'_>],
         gpus: Option<u32>,

@@ -6,7 +6,7 @@ use goodput_model::{MetricName, Plan, RequestRecord, SloMetric, SloRelation};
 
 use super::SloGrid;
 use crate::cuts::Cuts;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::slo::{Judge, is_whole};
 use crate::summary::Summary;
 
@@ -51,15 +51,15 @@ fn edges(first_hundredths: u32, plan: &Plan, metric: MetricName) -> Vec<Edge> {
 }
 
 /// The place of the smallest limit that a value keeps.
-fn place(edges: &[Edge], seen: Seen) -> u16 {
+fn place(edges: &[Edge], seen: LatencyValue) -> u16 {
     let keeps = |edge: &Edge, value: f64| {
         if edge.includes { value <= edge.ms } else { value < edge.ms }
     };
     let place = match seen {
-        Seen::Value(value) => edges.partition_point(|edge| !keeps(edge, value)),
-        Seen::Beyond => edges.len(),
+        LatencyValue::Value(value) => edges.partition_point(|edge| !keeps(edge, value)),
+        LatencyValue::Beyond => edges.len(),
         // Where a term says nothing about a completed request, it is met.
-        Seen::FailedAfter(_) | Seen::Nothing => 0,
+        LatencyValue::FailedAfter(_) | LatencyValue::Nothing => 0,
     };
     u16::try_from(place).unwrap_or(u16::MAX)
 }
@@ -93,7 +93,7 @@ impl Grid {
 
     /// Takes a measured request.
     pub(super) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let latencies = Latencies::of(record, self.stream, cuts);
+        let latencies = Latencies::new(record, self.stream, cuts);
         let lost = || (self.ttft.len() as u16, self.tpot.len() as u16);
         let cell = match is_whole(record, cuts, self.gave_up) {
             Some(true) => (
@@ -125,7 +125,7 @@ impl Grid {
         }
     }
 
-    /// Empty where answers came in one piece: which token limits they meet is unknown.
+    /// Empty if answers came in one piece: which token limits they meet is unknown.
     pub(super) fn finish(mut self, summary: &Summary) -> SloGrid {
         if !self.stream {
             return SloGrid::default();

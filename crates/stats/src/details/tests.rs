@@ -2,7 +2,7 @@
 
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
-    AnswerJudgement, ErrorClass, HealthSample as Seen, LoadExtent, LoopLag, Nanos, Phase, Plan,
+    AnswerJudgement, ErrorClass, HealthSample, LoadExtent, LoopLag, Nanos, Phase, Plan,
     RequestRecord, TokenCount, TokenSource,
 };
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use crate::{RunState, Summary, analyse};
 
 const NO_WARMUP: LoadExtent = LoadExtent::Requests(0);
 
-fn both(plan: &Plan, records: &[RequestRecord], samples: &[Seen]) -> (Summary, Details) {
+fn both(plan: &Plan, records: &[RequestRecord], samples: &[HealthSample]) -> (Summary, Details) {
     let facts = facts(RunState::Complete);
     let summary = analyse(plan, facts, || records.iter().cloned(), samples, []);
     let details = details(plan, &summary, records.iter().cloned(), samples);
@@ -218,7 +218,7 @@ fn a_stall_of_the_client_leaves_out_what_the_summary_leaves_out() {
     plan.measure.slo = Some("ttft < 200ms, tpot < 25ms".parse().unwrap());
     plan.measure.percentiles = vec![50.0, 90.0];
     let beat = LoopLag { worker: 0, due: ms(4_000.0), lag: ms(500.0) };
-    let samples = [Seen { at: ms(5_000.0), beats: vec![beat], ..Seen::default() }];
+    let samples = [HealthSample { at: ms(5_000.0), beats: vec![beat], ..HealthSample::default() }];
     let (summary, found) = both(&plan, &mixed(5, 300), &samples);
     let slo = summary.slo.as_ref().unwrap();
     assert!(slo.undetermined > 0);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{GpuSample, HealthSample as Seen, Nanos, RequestRecord};
+use goodput_model::{GpuSample, HealthSample, Nanos, RequestRecord};
 
 use super::Timeline;
 use crate::series::SeriesTally;
@@ -37,7 +37,7 @@ impl TimelineTally {
         }
     }
 
-    pub(super) fn finish(self, is_stream: bool, samples: &[Seen]) -> Timeline {
+    pub(super) fn finish(self, is_stream: bool, samples: &[HealthSample]) -> Timeline {
         if self.series.is_empty() {
             return Timeline::default();
         }
@@ -110,9 +110,9 @@ impl BinMean {
     }
 }
 
-/// Bin by bin where looks are closer to each other: mean utilisation, and the power of all where all
-/// that ever tell it do.
-fn gpus(samples: &[Seen], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
+/// Bin by bin where looks are closer to each other: mean utilization, and the power of all where
+/// all that ever tell it do.
+fn gpus(samples: &[HealthSample], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
     let looks = || samples.iter().flat_map(|sample| &sample.gpus);
     let mut bins = BTreeMap::<u64, BTreeMap<u32, BinLooks>>::new();
     let mut metered = BTreeSet::<u32>::new();
@@ -180,7 +180,7 @@ mod tests {
             // It never tells its power.
             look(1.5, 2, 0.7, None),
         ];
-        let seen = [Seen { gpus: gpus_seen, ..Seen::default() }];
+        let seen = [HealthSample { gpus: gpus_seen, ..HealthSample::default() }];
         let found = gpus(&seen, Nanos::from_millis(1_000));
         assert_eq!(found.len(), 2);
         // 0.3 and 0.4 on average; 150 and 300 W.

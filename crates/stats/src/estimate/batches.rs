@@ -24,11 +24,11 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// Of batches with these (numbers of values, sums); None where too few hold anything.
+    /// Of batches with these (numbers of values, sums); None if too few hold anything.
     ///
     /// `v = K/(K-1) · Σ (n_b/n)² (x_b - x)²`: for batches of one size it is the variance of their
     /// means over `K`.
-    pub(crate) fn of(batches: impl Iterator<Item = (u64, f64)> + Clone) -> Option<Self> {
+    pub(crate) fn from_batches(batches: impl Iterator<Item = (u64, f64)> + Clone) -> Option<Self> {
         let filled = batches.filter(|batch| batch.0 > 0);
         let count = filled.clone().count();
         let n: u64 = filled.clone().map(|batch| batch.0).sum();
@@ -56,7 +56,7 @@ impl Ratio {
 pub(crate) struct Effective {
     /// As many independent values would say as much; at most as many as there are.
     pub(crate) n: f64,
-    /// Degrees of freedom of that estimate; none where independence is taken for granted.
+    /// Degrees of freedom of that estimate; none if independence is taken for granted.
     pub(crate) degrees: Option<u64>,
 }
 
@@ -66,16 +66,16 @@ impl Effective {
         Self { n: n as f64, degrees: None }
     }
 
-    /// From the (numbers of values, numbers of those beyond the quantile) of each batch; None where
+    /// From the (numbers of values, numbers of those beyond the quantile) of each batch; None if
     /// too few hold anything.
     ///
     /// The share `p` beyond it is taken from the values themselves, in the numerator too: where
     /// many are equal to the quantile, fewer than `1 - q` are larger, and `p(1-p)` is the variance
     /// that independent values would have had. Where the share varies no more than chance makes it,
     /// nothing speaks for dependence.
-    pub(crate) fn of(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<Self> {
+    pub(crate) fn from_batches(batches: impl Iterator<Item = (u64, u64)> + Clone) -> Option<Self> {
         let n: u64 = batches.clone().map(|batch| batch.0).sum();
-        let share = Ratio::of(batches.map(|(size, beyond)| (size, beyond as f64)))?;
+        let share = Ratio::from_batches(batches.map(|(size, beyond)| (size, beyond as f64)))?;
         let (n, independent) = (n as f64, share.value * (1.0 - share.value));
         let degrees = share.batches - 1;
         let factor = if independent > 0.0 { share.variance * n / independent } else { 1.0 };

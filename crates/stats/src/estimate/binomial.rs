@@ -36,8 +36,8 @@ fn lower_tail(k: u64, n: u64, probability: f64) -> f64 {
 }
 
 /// The ranks (from 1) of the two of `n` independent values that enclose quantile `q` with 95 %,
-/// equal-tailed: the largest `l` with `F(l-1) <= 2.5 %` and the smallest `u` with
-/// `F(u-1) >= 97.5 %`. None where there are too few values for one of them.
+/// equal-tailed: the largest `l` with `F(l-1) <= 2.5 %` and the smallest `u` with `F(u-1) >= 97.5
+/// %`. None if there are too few values for one of them.
 pub(crate) fn enclosing_ranks(n: u64, q: f64) -> Option<(u64, u64)> {
     if n < minimum_for_interval(q)? {
         return None;

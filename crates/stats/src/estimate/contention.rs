@@ -60,8 +60,8 @@ pub(crate) struct Contention {
 }
 
 impl Contention {
-    /// Of requests in order of time, of which this many per second were asked for; none where no requests
-    /// wait for one another, or too few do.
+    /// Of requests in order of time, of which this many per second were asked for; none if no
+    /// requests wait for one another, or too few do.
     pub(crate) fn find(visits: &[Visit], offered_rps: Option<f64>) -> Option<Self> {
         let visits = &visits[..visits.len().min(MOST)];
         let begin = visits.first()?.scheduled;
@@ -152,7 +152,7 @@ fn in_flight(visits: &[Visit]) -> Vec<usize> {
     visits.iter().enumerate().map(at).collect()
 }
 
-/// The number in flight from which on requests wait; none where none do.
+/// The number in flight from which on requests wait; none if none do.
 fn onset(visits: &[Visit], in_flight: &[usize]) -> Option<usize> {
     let all: Vec<(usize, f64)> =
         in_flight.iter().copied().zip(visits.iter().map(|visit| visit.ttft_ms)).collect();
@@ -224,7 +224,7 @@ fn is_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
     }
     let variances = [squares, n * share * (1.0 - share)];
     let is_alike = |(off, variance): (&[f64; SLICES as usize], f64)| {
-        Inflation::of(off, variance).exceeds(ALIKE, ERRORS_OF_LIKENESS)
+        Inflation::from_deviations(off, variance).exceeds(ALIKE, ERRORS_OF_LIKENESS)
     };
     !off.iter().zip(variances).any(is_alike)
 }

@@ -1,4 +1,4 @@
-//! MLPerf's early stopping: a percentile that is on the safe side with 99 % (METHOD 3.14).
+//! MLPerf's early stopping: an upper bound of a percentile with 99 % confidence.
 
 use super::binomial::{cumulative, first};
 
@@ -6,8 +6,8 @@ use super::binomial::{cumulative, first};
 const DOUBT: f64 = 0.01;
 
 /// The rank (from 1) of the value that stands for quantile `q` of `n` values: `n - t + 1` with the
-/// largest `t` that `n >= h_min(t) + t` allows, where `h_min(t)` is the smallest `h` with
-/// `I_q(h, t+1) < 0.01`. None where there are too few.
+/// largest `t` that `n >= h_min(t) + t` allows, where `h_min(t)` is the smallest `h` with `I_q(h,
+/// t+1) < 0.01`. None if there are too few.
 pub(crate) fn early_stopping_rank(n: u64, q: f64) -> Option<u64> {
     if !(q > 0.0 && q < 1.0) {
         return None;

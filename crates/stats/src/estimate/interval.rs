@@ -4,7 +4,7 @@ use super::binomial::{cumulative, enclosing_ranks, first, minimum_for_interval};
 use super::{Effective, TAIL};
 
 /// The ranks (from 1) of the two of `n` sorted values that enclose quantile `q` with 95 %: those of
-/// as many independent values as these are worth, stretched over all of them. None where they are
+/// as many independent values as these are worth, stretched over all of them. None if they are
 /// worth fewer than the fewest that have an interval.
 pub(crate) fn ranks(n: u64, effective: Effective, q: f64) -> Option<(u64, u64)> {
     let fewest = minimum_for_interval(q)?;
@@ -21,8 +21,8 @@ pub(crate) fn ranks(n: u64, effective: Effective, q: f64) -> Option<(u64, u64)> 
     Some((low, high.min(n)))
 }
 
-/// The rank (from 1) of the largest value below which quantile `q` lies with at most 2.5 %: the lower
-/// end alone, where the upper one cannot be trusted. None where all of them may be larger.
+/// The rank (from 1) of the largest value below which quantile `q` lies with at most 2.5 %: the
+/// lower end alone, where the upper one cannot be trusted. None if all of them may be larger.
 pub(crate) fn lower_rank(n: u64, effective: Effective, q: f64) -> Option<u64> {
     let independent = (effective.deflated().min(n as f64) as u64).max(1);
     let low = first(independent, |rank| cumulative(rank, independent, q) > TAIL);

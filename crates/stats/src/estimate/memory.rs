@@ -69,7 +69,7 @@ pub(crate) struct Inflation {
 impl Inflation {
     /// Of slices whose sums deviate so much from what their numbers of values would have; the squares
     /// of independent values add up to `independent`.
-    pub(crate) fn of(deviations: &[f64], independent: f64) -> Self {
+    pub(crate) fn from_deviations(deviations: &[f64], independent: f64) -> Self {
         let own: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
         if independent.is_nan() || independent <= 0.0 || own <= 0.0 || !own.is_finite() {
             return Self { factor: 1.0, lags: 1 };

@@ -73,9 +73,9 @@ pub(crate) fn times(half: f64, skew: f64, wanted: f64) -> f64 {
 }
 
 /// During or after a run: about this many requests like these `n` bring the interval of this
-/// percentile to ±`relative`, by its farther end. Where there is no interval yet, as many as bring
-/// the first one. None for a percentile outside (0, 100), for a width
-/// that is not positive, or where more requests would not help: beyond the time limit.
+/// percentile to ±`relative`, by its farther end. Without an interval yet, as many as bring the
+/// first one. None for a percentile outside (0, 100), for a width that is not positive, or where
+/// more requests would not help: beyond the time limit.
 pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentile) -> Option<u64> {
     let least = minimum_for_interval(percent / 100.0)?;
     if relative.is_nan() || relative <= 0.0 || estimate.is_censored || estimate.high_is_censored {

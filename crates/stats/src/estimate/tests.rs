@@ -1,4 +1,4 @@
-//! The tables of METHOD 3.4 and 3.14, degenerate cases, and how often intervals hold the truth.
+//! Tables of intervals, degenerate cases, and how often intervals hold the truth.
 
 mod coverage;
 mod decisions;
@@ -9,7 +9,7 @@ use goodput_model::random::{Domain, RandomStream};
 use super::binomial::{cumulative, enclosing_ranks};
 use super::*;
 use crate::Sample;
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::sample::Wanted;
 use crate::summary::{Percentile, Quality};
 use decisions::{Queue, Service};
@@ -70,7 +70,8 @@ fn early_stopping_as_in_the_method() {
 
 /// What this many equal batches with these numbers beyond the quantile are worth.
 fn worth(size: u64, beyond: &[u64]) -> Option<f64> {
-    Effective::of(beyond.iter().map(|beyond| (size, *beyond))).map(|effective| effective.n)
+    Effective::from_batches(beyond.iter().map(|beyond| (size, *beyond)))
+        .map(|effective| effective.n)
 }
 
 #[test]
@@ -90,8 +91,8 @@ fn dependent_values_are_worth_less() {
     assert!(worth(100, &[10; 10]).is_some());
     // Empty ones do not count.
     let gaps = (0..20).map(|batch| (100 * (batch % 2), 10 * (batch % 2)));
-    assert_eq!(Effective::of(gaps.clone()).unwrap().degrees, Some(9));
-    assert_eq!(Effective::of(gaps.take(18)), None);
+    assert_eq!(Effective::from_batches(gaps.clone()).unwrap().degrees, Some(9));
+    assert_eq!(Effective::from_batches(gaps.take(18)), None);
 }
 
 #[test]
@@ -289,13 +290,13 @@ fn a_failure_counts_for_what_it_outlasted() {
     // 990 answers of 1 to 990 ms; ten failures, five of them at once and five after a minute.
     let mut sample = Sample::default();
     for i in 0..990u16 {
-        sample.take(Some(i % 640), Seen::Value(f64::from(i + 1)));
+        sample.take(Some(i % 640), LatencyValue::Value(f64::from(i + 1)));
     }
     for i in 0..10u16 {
         let took = if i % 2 == 0 { 0.5 } else { 60_000.0 };
-        sample.take(Some(i * 60), Seen::FailedAfter(took));
+        sample.take(Some(i * 60), LatencyValue::FailedAfter(took));
     }
-    let metric = sample.metric("ms", Wanted::of(&[50.0, 99.0, 99.9]));
+    let metric = sample.metric("ms", Wanted::new(&[50.0, 99.0, 99.9]));
     // Of 995, p99 is the 986th; of those that completed alone, the 981st.
     let p99 = metric.percentiles["99"];
     assert_eq!((p99.value, p99.completed), (Some(986.0), Some(981.0)));
@@ -348,19 +349,19 @@ fn the_interval_of_a_mean() {
     // Batches of 100 with means 1, 2, …, 20: 10.5 ± 2.093 · sqrt(35) / sqrt(20).
     let mut sample = Sample::default();
     (0..2000u32).for_each(|i| sample.push_in(f64::from(i / 100 + 1), (i / 100) as u8));
-    let metric = sample.clone().metric("ms", Wanted::of(&[]));
+    let metric = sample.clone().metric("ms", Wanted::new(&[]));
     let half = 2.093_024_054_408_263 * (35.0f64 / 20.0).sqrt();
     assert_eq!(metric.mean, Some(10.5));
     assert!((metric.mean_low.unwrap() - (10.5 - half)).abs() < 1e-9);
     assert!((metric.mean_high.unwrap() - (10.5 + half)).abs() < 1e-9);
     sample.push_censored_in(3);
-    let metric = sample.metric("ms", Wanted::of(&[]));
+    let metric = sample.metric("ms", Wanted::new(&[]));
     assert_eq!((metric.mean, metric.mean_low, metric.mean_high), (None, None, None));
 }
 
 #[test]
 fn a_mean_that_rests_on_few_has_one_end() {
-    let high = |values: &[f64]| Sample::from_series(values).metric("", Wanted::of(&[])).mean_high;
+    let high = |values: &[f64]| Sample::from_series(values).metric("", Wanted::new(&[])).mean_high;
     let even: Vec<f64> = (0..2000).map(|i| f64::from(100 + i * 7919 % 101)).collect();
     assert!(high(&even).is_some());
     // Alike in order of time.
@@ -383,7 +384,7 @@ fn strange_numbers_do_no_harm() {
         sample.estimate(percent);
     }
     assert_eq!(sample.estimate(50.0).value.map(f64::to_bits), Some(0.0f64.to_bits()));
-    assert_eq!(sample.metric("ms", Wanted::of(&[50.0])).n, 400);
+    assert_eq!(sample.metric("ms", Wanted::new(&[50.0])).n, 400);
     for batch in [0, 19, 20, 255] {
         let mut one = Sample::default();
         one.push_in(1.0, batch);

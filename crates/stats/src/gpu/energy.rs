@@ -1,4 +1,4 @@
-//! Energy over the window: METHOD 3.13.
+//! Energy over the window.
 
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 
@@ -7,7 +7,7 @@ use super::looks::GpuLooks;
 use crate::summary::{Energy, PerToken};
 use crate::window::Window;
 
-/// No GPU draws this much: a counter that says so started anew, and did not start at zero.
+/// No GPU draws this much: a counter that says so started again, and did not start at zero.
 const MOST_W: f64 = 10_000.0;
 
 /// Instant in seconds, and joules or watts then.
@@ -21,7 +21,7 @@ struct EnergySpan {
 }
 
 impl EnergySpan {
-    fn of(points: &Points) -> Option<Self> {
+    fn from_points(points: &Points) -> Option<Self> {
         let (first, last) = (points.first()?, points.last()?);
         Some(Self { start: first.0, end: last.0 })
     }
@@ -47,8 +47,8 @@ enum EnergyCourse {
 const MOST_GAPS: f64 = 5.0;
 
 impl EnergyCourse {
-    /// By its counter, else by its power; none where neither is known for half of the window.
-    fn of(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
+    /// By its counter, else by its power; none if neither is known for half of the window.
+    fn from_looks(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
         let counter = Self::Counter(counted(looks));
         if counter.covers(window) {
             return Some(counter);
@@ -77,7 +77,7 @@ impl EnergyCourse {
         let mut known = Known::default();
         match self {
             Self::Counter(points) => {
-                let part = EnergySpan::of(points).map(|all| all.within(span));
+                let part = EnergySpan::from_points(points).map(|all| all.within(span));
                 if let Some(part) = part.filter(|part| part.seconds() > 0.0) {
                     known.joules = at(points, part.end) - at(points, part.start);
                     known.seconds = part.seconds();
@@ -110,7 +110,7 @@ fn watts(look: &GpuSample) -> Option<f64> {
 }
 
 /// The counter from its first look on. A look at which it had not moved says nothing: pages of
-/// exporters are made anew only every this many seconds.
+/// exporters are made again only every this many seconds.
 fn counted(looks: &GpuLooks<'_>) -> Points {
     let told = looks.0.iter().filter(|look| look.energy_j.is_some_and(f64::is_finite));
     let mut points = Points::new();
@@ -133,7 +133,7 @@ fn counted(looks: &GpuLooks<'_>) -> Points {
     points
 }
 
-/// Joules between two looks at a counter. One that went down started anew: what it had counted by
+/// Joules between two looks at a counter. One that went down started again: what it had counted by
 /// then is not known, so the power says it where it can.
 fn step(before: &GpuSample, look: &GpuSample) -> f64 {
     let (earlier, now) = (before.energy_j.unwrap_or(0.0), look.energy_j.unwrap_or(0.0));
@@ -164,7 +164,7 @@ fn line(pair: &[(f64, f64)], instant: f64) -> f64 {
 pub(super) struct KnownEnergy {
     /// Joules of each, over its own part of the window.
     pub(super) each: Vec<Option<f64>>,
-    /// Of all together; none where one of them tells nothing.
+    /// Of all together; none if one of them tells nothing.
     pub(super) all: Option<All>,
 }
 
@@ -180,12 +180,12 @@ pub(super) fn over(gpus: &[GpuLooks<'_>], facts: &[GpuFacts], window: Window) ->
     let seconds = |at: Nanos| at.as_secs();
     let window = EnergySpan { start: seconds(window.start), end: seconds(window.end) };
     let courses: Vec<Option<EnergyCourse>> =
-        gpus.iter().map(|gpu| EnergyCourse::of(gpu, window)).collect();
+        gpus.iter().map(|gpu| EnergyCourse::from_looks(gpu, window)).collect();
     let each = courses.iter().map(|course| Some(course.as_ref()?.known(window).joules)).collect();
     let places = (0..gpus.len()).filter(|place| !is_metered_elsewhere(*place, gpus, facts));
     let known: Option<Vec<&EnergyCourse>> =
         places.map(|place| courses.get(place).and_then(Option::as_ref)).collect();
-    KnownEnergy { each, all: known.and_then(|known| All::of(&known, window)) }
+    KnownEnergy { each, all: known.and_then(|known| All::from_courses(&known, window)) }
 }
 
 /// Whether another part of its board has the meter, and this one never told anything: exporters
@@ -204,8 +204,8 @@ fn is_metered_elsewhere(place: usize, gpus: &[GpuLooks<'_>], facts: &[GpuFacts])
 
 impl All {
     /// Mean power of each over what is known of it; the time is that of the one least known.
-    fn of(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
-        let spans = courses.iter().filter_map(|course| EnergySpan::of(course.points()));
+    fn from_courses(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
+        let spans = courses.iter().filter_map(|course| EnergySpan::from_points(course.points()));
         let span = spans.fold(window, EnergySpan::within);
         let known = courses.iter().map(|course| course.known(span));
         let seconds = known.clone().map(|known| known.seconds).reduce(f64::min)?;

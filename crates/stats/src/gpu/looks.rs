@@ -62,8 +62,8 @@ impl GpuLooks<'_> {
     }
 }
 
-/// Share of the looks at a GPU at work; where the source does not tell whether it worked, it did. None where no
-/// look tells what held it back.
+/// Share of the looks at a GPU at work; where the source does not tell whether it worked, it did.
+/// None if no look tells what held it back.
 fn throttled(inside: &[&GpuSample]) -> Option<BTreeMap<String, f64>> {
     let is_busy = |look: &GpuSample| look.busy.is_none_or(|share| share > 0.0);
     let told = || inside.iter().filter_map(|look| Some((is_busy(look), look.throttled.as_ref()?)));

@@ -35,13 +35,13 @@ fn sampled(looks: impl IntoIterator<Item = GpuSample>) -> Vec<HealthSample> {
 const TOKENS: WindowTokens =
     WindowTokens { output: 1000.0, total: 10_000.0, good_output: Some(500.0) };
 
-fn of(looks: impl IntoIterator<Item = GpuSample>, window: Window) -> GpuSummary {
+fn summarized(looks: impl IntoIterator<Item = GpuSample>, window: Window) -> GpuSummary {
     let facts = SystemFacts { gpu_source: "nvml".to_owned(), ..SystemFacts::default() };
     summary(&sampled(looks), window, TOKENS, &facts).unwrap()
 }
 
 fn energy(looks: impl IntoIterator<Item = GpuSample>, window: Window) -> Energy {
-    of(looks, window).energy.unwrap()
+    summarized(looks, window).energy.unwrap()
 }
 
 #[track_caller]
@@ -79,7 +79,7 @@ fn a_counter_between_its_looks() {
     near(found.joules, 3000.0);
     near(found.joules_per.output_token.unwrap(), 5.0);
     let hardly = counter(0, 500.0).filter(|look| look.at < ms(7e3));
-    let hardly = of(hardly, window(2.5, 12.5));
+    let hardly = summarized(hardly, window(2.5, 12.5));
     assert_eq!((hardly.energy, hardly.devices[0].energy_j), (None, None), "less than half");
 }
 
@@ -221,7 +221,7 @@ fn power_says_nothing_of_times_without_looks() {
     near(found.joules, 8.0 * 200.0 + 2.0 * 550.0);
     near(found.joules_per.output_token.unwrap(), 2700.0 / 10.0 * 18.0 / 1000.0);
     // Half of the window and less: the first look and the last alone say nothing.
-    let gone = of(holed(4.5, 18.5), window(2.5, 20.5));
+    let gone = summarized(holed(4.5, 18.5), window(2.5, 20.5));
     assert_eq!((gone.energy, gone.devices[0].energy_j), (None, None));
 }
 
@@ -236,14 +236,14 @@ fn nothing_is_made_of_nothing() {
     near(energy.joules, 3500.0);
     assert_eq!(energy.joules_per, PerToken::default());
     // No time, no rate, and looks outside say nothing about levels.
-    let empty = of(counter(0, 500.0), window(2.0, 2.0));
+    let empty = summarized(counter(0, 500.0), window(2.0, 2.0));
     assert_eq!((empty.energy, empty.devices[0].levels.len()), (None, 0));
     let odd = counter(0, 500.0).map(|look| GpuSample {
         energy_j: Some(f64::NAN),
         power_w: Some(f64::INFINITY),
         ..look
     });
-    let odd = of(odd, window(2.0, 9.0));
+    let odd = summarized(odd, window(2.0, 9.0));
     assert!(odd.energy.is_none() && !odd.devices[0].levels.contains_key("power_w"), "{odd:?}");
 }
 
@@ -268,7 +268,7 @@ fn levels_and_throttling_inside_the_window() {
             ..look(0, at)
         }
     });
-    let found = of(looks, window(1.5, 11.5));
+    let found = summarized(looks, window(1.5, 11.5));
     assert_eq!(found.source, "nvml");
     let device = &found.devices[0];
     let power = device.levels["power_w"];
@@ -285,7 +285,7 @@ fn levels_and_throttling_inside_the_window() {
     // "Not throttled" and "unknown" are different.
     let throttled = |told: Option<Vec<String>>| {
         let looks = (1..9).map(|at| GpuSample { throttled: told.clone(), ..look(0, at.into()) });
-        of(looks, window(1.5, 7.5)).devices[0].throttled.as_ref().map(BTreeMap::len)
+        summarized(looks, window(1.5, 7.5)).devices[0].throttled.as_ref().map(BTreeMap::len)
     };
     assert_eq!((throttled(Some(Vec::new())), throttled(None)), (Some(0), None));
 }

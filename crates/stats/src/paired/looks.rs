@@ -62,7 +62,7 @@ pub(super) fn level(information: &[f64], alpha: f64) -> f64 {
 }
 
 /// Nodes that leave no structure between them: the density of a look is as fine as the step to its
-/// neighboor is short.
+/// neighbor is short.
 fn enough(information: &[f64], critical: f64) -> u32 {
     let ratios = information.windows(2).map(|pair| match pair {
         [before, after] => (after / (after - before)).sqrt(),

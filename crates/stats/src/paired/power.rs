@@ -6,7 +6,7 @@ use super::looks::upper;
 use super::quadrature::gauss;
 use super::student::critical;
 
-/// The chance with which a true difference shall be found.
+/// The chance with which a true difference should be found.
 const POWER: f64 = 0.8;
 
 /// The fewest blocks that have a spread.

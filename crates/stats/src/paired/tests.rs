@@ -130,7 +130,7 @@ fn looks_of_the_default_design() {
     assert!((nominal(&[6, 8], 0.05) - 0.031_820).abs() < 1e-6);
 }
 
-/// METHOD 3.10 by simulation: what this many blocks find, in standard deviations of a block.
+/// The tests by simulation: what this many blocks find, in standard deviations of a block.
 #[test]
 fn blocks_that_find_what_the_method_says() {
     let table = [(4, 2.13), (6, 1.43), (8, 1.16), (10, 1.00), (16, 0.75), (20, 0.66)];

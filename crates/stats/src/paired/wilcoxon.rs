@@ -6,7 +6,7 @@ use super::student::beyond;
 const EXACT: usize = 100;
 
 /// The chance of ranks so one-sided, were every sign as likely as the other. Zeros are left out,
-/// equal sizes share the mean of their ranks. None where nothing is left.
+/// equal sizes share the mean of their ranks. None if nothing is left.
 pub(super) fn p(differences: &[f64]) -> Option<f64> {
     let mut left: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     left.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));

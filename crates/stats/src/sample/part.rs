@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SlicePart {
     pub(super) values: Vec<f64>,
-    /// Where each value stands for all that equal it: how many there are up to it. Empty where each
+    /// Where each value stands for all that equal it: how many there are up to it. Empty if each
     /// stands for itself.
     pub(super) up_to: Vec<u64>,
     pub(super) censored: u64,

@@ -30,17 +30,18 @@ fn censored_values_are_the_largest() {
     let mixed = sample(&[1.0, 2.0, 3.0], 1);
     assert_eq!(mixed.percentile(75.0), Some(3.0));
     assert_eq!(mixed.percentile(76.0), None);
-    let metric = mixed.metric("ms", Wanted::of(&[50.0, 99.0]));
+    let metric = mixed.metric("ms", Wanted::new(&[50.0, 99.0]));
     assert_eq!((metric.n, metric.censored, metric.max), (4, 1, None));
     assert!(metric.percentiles["99"].is_censored && !metric.percentiles["50"].is_censored);
 }
 
 #[test]
 fn moments() {
-    let metric = sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).metric("ms", Wanted::of(&[]));
+    let metric =
+        sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).metric("ms", Wanted::new(&[]));
     assert_eq!(metric.mean, Some(5.0));
     assert!((metric.std.unwrap() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-    assert_eq!(sample(&[1.0], 0).metric("ms", Wanted::of(&[])).std, None);
+    assert_eq!(sample(&[1.0], 0).metric("ms", Wanted::new(&[])).std, None);
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What client and server count of the same thing.
+//! What client and server count alike.
 
 use goodput_model::{Nanos, RequestRecord, Signal};
 
@@ -25,7 +25,7 @@ pub(super) struct ClientSide {
     window_output: f64,
     ttft: LevelMean,
     e2e: LevelMean,
-    /// What cut answers may have had beyond what arrived; none where unknown.
+    /// What cut answers may have had beyond what arrived; none if unknown.
     unseen: Unseen,
 }
 
@@ -90,7 +90,7 @@ impl ClientSide {
         self.e2e.add(since_sent(stamps.last_token.filter(|_| record.is_ok())));
     }
 
-    /// None where no endpoint was looked at twice.
+    /// None if no endpoint was looked at twice.
     pub(super) fn against(&self, looks: &ServerLooks<'_>, window: Window) -> Option<AgainstClient> {
         self.in_run?;
         let covers_run = (self.covered.0 == Nanos::ZERO
@@ -105,9 +105,9 @@ impl ClientSide {
         };
         let mut against = AgainstClient {
             output_tokens: grown(Signal::GenerationTokens)
-                .map(|server| Reconciled::of(client.output, server)),
+                .map(|server| Reconciled::new(client.output, server)),
             prompt_tokens: grown(Signal::PromptTokens)
-                .map(|server| Reconciled::of(client.prompt, server)),
+                .map(|server| Reconciled::new(client.prompt, server)),
             covers_run,
             unseen_tokens: (!self.unseen.is_unknown).then_some(self.unseen.tokens),
             ..AgainstClient::default()
@@ -127,11 +127,11 @@ impl ClientSide {
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
         let generated = counters(&between).get(Signal::GenerationTokens.name()).copied();
         against.output_tokens_per_s = generated
-            .map(|server| Reconciled::of(self.window_output / span.seconds(), server.per_s));
+            .map(|server| Reconciled::new(self.window_output / span.seconds(), server.per_s));
         let histograms = histograms(&between);
         let means = |client: &LevelMean, signal: Signal| {
             let server = histograms.get(signal.name())?;
-            Some(Reconciled::of(client.get()?, server.mean))
+            Some(Reconciled::new(client.get()?, server.mean))
         };
         against.ttft_mean_ms = means(&self.ttft, Signal::Ttft);
         against.e2e_mean_ms = means(&self.e2e, Signal::E2e);
@@ -139,8 +139,8 @@ impl ClientSide {
 }
 
 /// What lies between the first and the last look at all endpoints; of several, whose looks are
-/// hardly apart, the mean of their instants. None where one of them has no two looks: their sum is
-/// not known then.
+/// hardly apart, the mean of their instants. None if one of them has no two looks: their sum is not
+/// known then.
 fn span(between: &[Option<Between<'_>>]) -> Option<Window> {
     let all: Vec<&Between<'_>> = between.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let mean = |instant: fn(&Between<'_>) -> Nanos| {
@@ -192,7 +192,7 @@ impl Unseen {
 }
 
 impl Reconciled {
-    fn of(client: f64, server: f64) -> Self {
+    fn new(client: f64, server: f64) -> Self {
         let difference = client - server;
         let share = (server > 0.0).then(|| difference / server);
         Self { client, server, difference, share }

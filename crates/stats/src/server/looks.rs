@@ -29,7 +29,7 @@ pub(super) struct Between<'a> {
 }
 
 impl<'a> ServerLooks<'a> {
-    pub(super) fn of(samples: &'a [HealthSample]) -> Self {
+    pub(super) fn from_samples(samples: &'a [HealthSample]) -> Self {
         let mut looks = Self::default();
         for scrape in samples.iter().flat_map(|sample| &sample.scrapes) {
             looks.by_endpoint.entry(scrape.endpoint).or_default().push(scrape);

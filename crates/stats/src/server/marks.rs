@@ -151,7 +151,7 @@ fn powers(samples: &[HealthSample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
     powers
 }
 
-/// Mean power of each GPU in an interval, added up; none where one of them does not tell.
+/// Mean power of each GPU in an interval, added up; none if one of them does not tell.
 fn power(powers: &BTreeMap<u32, Vec<(Nanos, f64)>>, from: Nanos, to: Nanos) -> Option<f64> {
     let of_one = |looks: &Vec<(Nanos, f64)>| {
         let first = looks.partition_point(|(at, _)| *at < from);

@@ -3,7 +3,7 @@
 use goodput_model::{Nanos, Phase, RequestRecord, Signal};
 
 use super::points::CombinedPoint;
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::sample::Sample;
 use crate::summary::{HistogramSummary, QueueBand, QueueSummary, TtftByQueue};
 
@@ -14,7 +14,8 @@ const FRESH: u64 = 2;
 /// Below this many requests a band has no p99.
 const LEAST_FOR_P99: u64 = 100;
 
-/// The queue over some points; none where the number of waiting requests is unknown. In a closed loop with its users.
+/// The queue over some points; none if the number of waiting requests is unknown. In a closed loop
+/// with its users.
 pub(super) fn queue(points: &[&CombinedPoint], users: Option<u32>) -> Option<QueueSummary> {
     let level = |point: &CombinedPoint, signal| point.levels.get(&signal).copied();
     let waits = points.iter().filter_map(|point| Some((point.at, level(point, Signal::Waiting)?)));
@@ -81,15 +82,15 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn add(&mut self, record: &RequestRecord, ttft: Seen) {
+    pub(super) fn add(&mut self, record: &RequestRecord, ttft: LatencyValue) {
         let stamps = &record.exchange.stamps;
         let Some(sent) = stamps.sent_first else { return };
         self.sent.push(sent);
         self.answered.push(stamps.first_token.unwrap_or_else(|| record.end()).max(sent));
         let ttft = match ttft {
-            Seen::Value(ttft) => ttft,
-            Seen::Beyond => f64::INFINITY,
-            Seen::FailedAfter(_) | Seen::Nothing => return,
+            LatencyValue::Value(ttft) => ttft,
+            LatencyValue::Beyond => f64::INFINITY,
+            LatencyValue::FailedAfter(_) | LatencyValue::Nothing => return,
         };
         if record.phase == Phase::Measured {
             self.measured.push((sent, ttft));

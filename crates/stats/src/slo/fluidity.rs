@@ -1,7 +1,7 @@
-//! The fluidity index and the fluid token rate: METHOD 3.3.
+//! The fluidity index and the fluid token rate.
 //!
 //! The first token has a deadline, and each next one another after it. Who is early gains slack for
-//! later tokens; who is late misses as many deadlines as passed meanwhile, and starts anew.
+//! later tokens; who is late misses as many deadlines as passed meanwhile, and starts again.
 
 use goodput_model::RequestRecord;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pacing {
 
 impl Pacing {
     /// The chunks of a request's first answer.
-    pub(crate) fn of(record: &RequestRecord, first: Option<(f64, f64)>) -> Self {
+    pub(crate) fn from_record(record: &RequestRecord, first: Option<(f64, f64)>) -> Self {
         let mut pacing = Self { first, ..Self::default() };
         let chunks = &record.exchange.chunks;
         let Some(choice) = chunks.first().map(|chunk| chunk.choice) else { return pacing };
@@ -42,7 +42,7 @@ impl Pacing {
         pacing
     }
 
-    /// The index for this deadline of each next token; none where there is no token to judge.
+    /// The index for this deadline of each next token; none without a token to judge.
     pub(crate) fn index(&self, each_ms: f64) -> Option<f64> {
         let mut slack = 0.0;
         let (mut kept, mut missed) = (0.0, 0.0);
@@ -119,7 +119,7 @@ impl Pacing {
     /// answer.
     pub(crate) fn smallest_deadline(&self) -> Option<f64> {
         let longest = self.chunks.iter().map(|chunk| chunk.0).fold(0.0, f64::max);
-        // Where everything came at once, there is no pace.
+        // If everything came at once, the pace is unknown.
         if longest <= 0.0 {
             return None;
         }

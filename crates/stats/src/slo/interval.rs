@@ -124,7 +124,8 @@ pub(super) fn share_interval(
     let estimate = IntervalEstimate { value: Some(p), ..IntervalEstimate::default() };
     let batches = slices.chunks(slices.len().div_ceil(usize::from(BATCHES)));
     let batches: Vec<(u64, u64)> = batches.map(|batch| batch.iter().fold((0, 0), add)).collect();
-    let Some(seen) = Effective::of(batches.iter().map(|(good, total)| (*total, *good))) else {
+    let Some(seen) = Effective::from_batches(batches.iter().map(|(good, total)| (*total, *good)))
+    else {
         return estimate;
     };
     // Of a share as of the tail that it is the rest of.
@@ -145,7 +146,7 @@ fn likeness(slices: &[(u64, u64)], p: f64) -> f64 {
     let total: u64 = slices.iter().map(|slice| slice.1).sum();
     let off = |(good, all): &(u64, u64)| *good as f64 - p * *all as f64;
     let deviations: Vec<f64> = slices.iter().map(off).collect();
-    let found = Inflation::of(&deviations, total as f64 * p * (1.0 - p));
+    let found = Inflation::from_deviations(&deviations, total as f64 * p * (1.0 - p));
     if found.exceeds(1.0, 2.0) { found.factor } else { 1.0 }
 }
 

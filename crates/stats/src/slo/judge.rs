@@ -8,7 +8,7 @@ use goodput_model::{
 use super::fluidity::Pacing;
 use crate::cuts::Cuts;
 use crate::flow::input_tokens;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 
 /// What a good request keeps.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct Judged<'a> {
 }
 
 impl Judge {
-    /// None where nothing was promised.
+    /// None if nothing was promised.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let slo = plan.measure.slo.as_ref()?;
         let counts = |by: JudgedBy, term: &SloTerm| match by {
@@ -98,7 +98,7 @@ impl Judge {
         self.by == JudgedBy::RequestTerms
     }
 
-    /// Whether a measured request is good; none where a stall of the client spoilt it.
+    /// Whether a measured request is good; none if a stall of the client spoilt it.
     pub(crate) fn is_good(&self, record: &RequestRecord, cuts: &Cuts) -> Option<bool> {
         let has_index = |term: &SloTerm| term.metric == SloMetric::Fluidity;
         let is_paced = self.terms.iter().any(has_index);
@@ -125,14 +125,14 @@ impl Judge {
 
     /// Without how its tokens came.
     fn glance<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
-        let ending = match RequestEnding::of(record) {
+        let ending = match RequestEnding::from_record(record) {
             RequestEnding::TimedOut if self.gave_up && is_cut_off(record) => {
                 RequestEnding::GivenUp((record.end() - record.scheduled).as_ms())
             }
             ending => ending,
         };
         Judged {
-            latencies: Latencies::of(record, self.stream, cuts),
+            latencies: Latencies::new(record, self.stream, cuts),
             prompt_tokens: input_tokens(record).n,
             ending,
             // How a failure ended rests on no instant that a stall could have moved.
@@ -150,7 +150,7 @@ impl Judge {
                 return judged;
             }
             if matches!(ending, RequestEnding::Whole | RequestEnding::Truncated) {
-                let pacing = Pacing::of(record, self.first(&judged));
+                let pacing = Pacing::from_record(record, self.first(&judged));
                 judged.index = pacing.index(each);
                 judged.pacing = Some(pacing);
             } else {
@@ -163,31 +163,33 @@ impl Judge {
     /// The wait for the first token and its deadline.
     fn first(&self, judged: &Judged<'_>) -> Option<(f64, f64)> {
         match (judged.latencies.get(MetricName::Ttft), self.ttft_limit) {
-            (Seen::Value(ttft), Some(limit)) => Some((ttft, limit.at(judged.prompt_tokens))),
+            (LatencyValue::Value(ttft), Some(limit)) => {
+                Some((ttft, limit.at(judged.prompt_tokens)))
+            }
             _ => None,
         }
     }
 }
 
-/// Whether a request completed and came whole, whatever the limits. None where that says nothing: a stall
-/// of the client spoilt it, or the run gave it up.
+/// Whether a request completed and came whole, whatever the limits. None if that says nothing: a
+/// stall of the client spoilt it, or the run gave it up.
 pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
-    let ending = RequestEnding::of(record);
+    let ending = RequestEnding::from_record(record);
     let is_given_up = gave_up && ending == RequestEnding::TimedOut && is_cut_off(record);
     let is_unknown = is_given_up || (ending.rests_on_time() && cuts.touches(record));
     (!is_unknown).then_some(ending == RequestEnding::Whole)
 }
 
 impl Judged<'_> {
-    pub(super) fn value(&self, metric: SloMetric) -> Seen {
+    pub(super) fn value(&self, metric: SloMetric) -> LatencyValue {
         match metric {
             SloMetric::Request(metric) => self.latencies.get(metric),
-            SloMetric::Fluidity => self.index.map_or(Seen::Nothing, Seen::Value),
-            SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => Seen::Nothing,
+            SloMetric::Fluidity => self.index.map_or(LatencyValue::Nothing, LatencyValue::Value),
+            SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => LatencyValue::Nothing,
         }
     }
 
-    /// Whether it is inside the limit; none where it was given up before that was known.
+    /// Whether it is inside the limit; none if it was given up before that was known.
     pub(super) fn kept(&self, term: &SloTerm) -> Option<bool> {
         let RequestEnding::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
         let is_wait = matches!(
@@ -195,9 +197,11 @@ impl Judged<'_> {
             SloMetric::Request(MetricName::Ttft | MetricName::Ttfa | MetricName::E2e)
         );
         match self.value(term.metric) {
-            Seen::Value(value) if is_wait => Some(term.holds(value, self.prompt_tokens)),
+            LatencyValue::Value(value) if is_wait => Some(term.holds(value, self.prompt_tokens)),
             // It had waited too long already.
-            Seen::Beyond if is_wait && !term.holds(waited, self.prompt_tokens) => Some(false),
+            LatencyValue::Beyond if is_wait && !term.holds(waited, self.prompt_tokens) => {
+                Some(false)
+            }
             _ => None,
         }
     }
@@ -206,14 +210,10 @@ impl Judged<'_> {
     pub(super) fn nearness(&self, term: &SloTerm) -> f64 {
         let limit = term.limit.at(self.prompt_tokens);
         match self.value(term.metric) {
-            Seen::Value(value) if limit > 0.0 && value > 0.0 => {
-                if term.relation.is_floor() {
-                    limit / value
-                } else {
-                    value / limit
-                }
+            LatencyValue::Value(value) if limit > 0.0 && value > 0.0 => {
+                if term.relation.is_floor() { limit / value } else { value / limit }
             }
-            Seen::Nothing if self.ending == RequestEnding::Whole => 0.0,
+            LatencyValue::Nothing if self.ending == RequestEnding::Whole => 0.0,
             _ => 1.0,
         }
     }
@@ -223,15 +223,15 @@ impl Judged<'_> {
     pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
         self.ending == RequestEnding::Whole
             && match self.value(term.metric) {
-                Seen::Value(value) => term.holds(value, self.prompt_tokens),
-                Seen::Beyond | Seen::FailedAfter(_) => false,
-                Seen::Nothing => true,
+                LatencyValue::Value(value) => term.holds(value, self.prompt_tokens),
+                LatencyValue::Beyond | LatencyValue::FailedAfter(_) => false,
+                LatencyValue::Nothing => true,
             }
     }
 }
 
 impl RequestEnding {
-    fn of(record: &RequestRecord) -> Self {
+    fn from_record(record: &RequestRecord) -> Self {
         let exchange = &record.exchange;
         match exchange.failure.as_ref().map(|failure| failure.class) {
             Some(class) if class.is_censored() => Self::TimedOut,
@@ -259,7 +259,7 @@ fn is_truncated(record: &RequestRecord) -> bool {
         return false;
     }
     let Some(asked) = record.planned.output_tokens else { return true };
-    // Only the server's own count can be held against it.
+    // Only the server's own count can be compared with it.
     let is_its_own =
         |source: TokenSource| matches!(source, TokenSource::Usage | TokenSource::Chunks);
     let counted = record.exchange.output_tokens.filter(|count| is_its_own(count.source));

@@ -5,7 +5,7 @@ use goodput_model::{SloMetric, SloStatistic, SloTerm};
 use super::interval::{IntervalEstimate, ShareTally};
 use super::judge::{Judged, RequestEnding};
 use super::{RunFigures, against_target, is_in_table};
-use crate::request::Seen;
+use crate::request::LatencyValue;
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Percentile, SloState, SloTermSummary};
 
@@ -39,7 +39,7 @@ impl TermTally {
     /// Takes a request of this part of the window.
     pub(super) fn add(&mut self, judged: &Judged<'_>, slice: u16) {
         self.gather(judged, slice);
-        self.is_cut |= judged.value(self.term.metric) == Seen::Beyond;
+        self.is_cut |= judged.value(self.term.metric) == LatencyValue::Beyond;
         if judged.is_spoilt {
             self.inside.add_spoilt();
             return;
@@ -47,7 +47,7 @@ impl TermTally {
         self.inside.came_near(judged.nearness(&self.term));
         if judged.ending == RequestEnding::Whole {
             self.whole += 1;
-            self.vacuous += u64::from(judged.value(self.term.metric) == Seen::Nothing);
+            self.vacuous += u64::from(judged.value(self.term.metric) == LatencyValue::Nothing);
         }
         let kept = judged.kept(&self.term);
         if let Some(kept) = kept {
@@ -63,7 +63,7 @@ impl TermTally {
             return;
         }
         let seen = match judged.value(metric) {
-            Seen::Value(value) => Seen::Value(value - allowed),
+            LatencyValue::Value(value) => LatencyValue::Value(value - allowed),
             other => other,
         };
         self.values.take(Some(slice), seen);
@@ -95,7 +95,7 @@ impl TermTally {
             }
             SloStatistic::Mean => {
                 let values = std::mem::take(&mut self.values);
-                ("mean", IntervalEstimate::of_mean(&values.metric("", Wanted::of(&[]))))
+                ("mean", IntervalEstimate::of_mean(&values.metric("", Wanted::new(&[]))))
             }
             SloStatistic::Percentile(percent) if is_in_table(metric, limit) => {
                 ("percentile", from_table(metric, percent, run))

@@ -68,7 +68,7 @@ fn memory(n: u64, values: f64, median: f64, tail: f64) -> Memory {
     let of = |factor: f64| {
         let mut deviations = vec![0.0; 640];
         deviations[0] = factor.sqrt();
-        Inflation::of(&deviations, 1.0)
+        Inflation::from_deviations(&deviations, 1.0)
     };
     Memory::new(n, 1.0, [of(values), of(median), of(tail)])
 }
@@ -214,7 +214,7 @@ fn fluidity_by_hand() {
         chunks: vec![(first, 3.0), (200.0, 0.0)],
     };
     close(many(50.0).index(50.0), 1.0);
-    // A late one starts anew: what comes along with it is slack again.
+    // A late one starts again: what comes along with it is slack again.
     close(many(51.0).index(50.0), 0.8);
 }
 

@@ -10,9 +10,9 @@ const ROUNDING: f64 = 1e-12;
 pub struct Mser {
     /// Observations to leave out at the beginning: whole batches.
     pub cut: usize,
-    /// Number of whole batches; what is left over at the end is not looked at.
+    /// Number of whole batches; values left over at the end are ignored.
     pub batches: usize,
-    /// The cut is the largest that is allowed, half of the batches: the series is too short for one.
+    /// The cut is the largest allowed, half of the batches: the series is too short for a cut.
     pub at_limit: bool,
 }
 

@@ -116,7 +116,7 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
     };
     assert_eq!(judge(&sparse(2)).state, SteadyAnswer::Steady);
     assert_eq!(judge(&sparse(3)).state, SteadyAnswer::TooShort);
-    // Without streams there is no latency to test, and the rest decides.
+    // Without streams latency cannot be tested, and the rest decides.
     let whole = Series { ttft: Medians::default(), tpot: Medians::default(), ..sparse(3) };
     assert_eq!(judge(&whole).state, SteadyAnswer::Steady);
 }
@@ -315,7 +315,7 @@ fn dependence_of_next_to_nothing_hides_no_step() {
     let noise = |i: u32| f64::from(i / 6 % 2) * 0.01;
     let values: Vec<f64> = (0..60).map(|i| if i < 30 { 1.0 } else { 17.0 } + noise(i)).collect();
     let place = SeriesStart { name: "in_flight", start_s: 0.0, bin_s: 1.0, beyond: Some(BEYOND) };
-    let course = SeriesCourse::of(&values, place, None).unwrap();
+    let course = SeriesCourse::from_values(&values, place, None).unwrap();
     assert!(course.shifts && !course.drifts);
     assert_eq!(course.shift.unwrap().at_s, 30.0);
 }

@@ -10,16 +10,16 @@ pub(crate) const MOST_POINTS: usize = 600;
 /// Mann and Kendall's test for a trend.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MannKendall {
-    /// Pairs that rise less pairs that fall.
+    /// Pairs that rise minus pairs that fall.
     pub s: i64,
     /// Variance of S without a trend, corrected for ties, of independent values.
     pub variance: f64,
-    /// Hamed and Rao's factor on that variance for values that depend on their neighboors.
+    /// Hamed and Rao's factor on that variance for values that depend on their neighbors.
     pub factor: f64,
     /// Standard score with continuity correction. A factor below one is not used: it would make
     /// the test bolder than for independent values.
     pub z: f64,
-    /// Two-sided chance of such a score without a trend.
+    /// Two-sided p-value.
     pub p: f64,
 }
 
@@ -30,11 +30,11 @@ pub struct Pettitt {
     pub k: f64,
     /// Values before the shift.
     pub at: usize,
-    /// The approximate chance of so large a statistic without a shift, of independent values.
+    /// The approximate p-value, for independent values.
     pub p: f64,
 }
 
-/// Averages neighboors so that at most [`MOST_POINTS`] are left; the last may be one of fewer.
+/// Averages neighbors so that at most [`MOST_POINTS`] are left; the last may be one of fewer.
 /// Returns also how many values a point stands for.
 pub(crate) fn thin(values: &[f64], most: usize) -> (Vec<f64>, usize) {
     let step = values.len().div_ceil(most.max(1)).max(1);

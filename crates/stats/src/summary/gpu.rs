@@ -9,11 +9,11 @@ use super::server::LevelSummary;
 /// GPUs over the window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GpuSummary {
-    /// Who told: `nvml`, or the URL of an exporter.
+    /// The source: `nvml`, or the URL of an exporter.
     pub source: String,
     /// One for each.
     pub devices: Vec<GpuDevice>,
-    /// Energy over the window; none where some GPU tells neither power nor energy.
+    /// Energy over the window; none if a GPU reports neither power nor energy.
     pub energy: Option<Energy>,
 }
 
@@ -25,10 +25,10 @@ pub struct GpuDevice {
     /// Levels by name: `busy`, `sm_active`, `tensor_active`, `dram_active` (shares), `memory_gb`,
     /// `power_w`, `sm_clock_mhz`, `memory_clock_mhz`, `temperature_c`.
     pub levels: BTreeMap<String, LevelSummary>,
-    /// Energy over the window, or the part of it that is known, in joules.
+    /// Energy over the window, or over the known part of it, in joules.
     pub energy_j: Option<f64>,
-    /// Share of the looks while it was busy at which something held it back, by reason; none
-    /// where the source does not tell.
+    /// Share of the samples while it was busy in which it was throttled, by reason; none if the
+    /// source does not report that.
     #[serde(default)]
     pub throttled: Option<BTreeMap<String, f64>>,
 }
@@ -40,26 +40,26 @@ impl GpuDevice {
     }
 }
 
-/// Energy of all GPUs over the window: GPUs alone, not the node around them.
+/// Energy of all GPUs over the window: GPUs only, without the rest of the node.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Energy {
     /// Joules.
     pub joules: f64,
-    /// `counter`, or `power` where it was summed up from looks at the power.
+    /// `counter`, or `power` if it was summed from power samples.
     pub by: String,
     /// The time it covers, in seconds.
     pub seconds: f64,
     /// Mean power.
     pub mean_w: f64,
-    /// Power with the server idle, where that was measured.
+    /// Power with the server idle, if measured.
     pub idle_w: Option<f64>,
-    /// With everything in it.
+    /// Including everything.
     pub joules_per: PerToken,
-    /// With the idle power taken off; none where it was not measured, or was not below the mean.
+    /// Minus the idle power; none if that was not measured, or not below the mean.
     pub above_idle_joules_per: Option<PerToken>,
 }
 
-/// Joules for each token of a kind; none where there was no such token.
+/// Joules per token of each kind; none without such tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PerToken {
     /// Output tokens that arrived in the window.

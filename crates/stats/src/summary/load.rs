@@ -4,31 +4,31 @@ use serde::{Deserialize, Serialize};
 
 use super::metric::Quick;
 
-/// The load, as asked and as delivered.
+/// The load, as planned and as delivered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSummary {
     /// `open`, `shaped`, `replay`, `capped`, `burst` or `closed`.
     pub mode: String,
     /// Arrival process of an open loop.
     pub arrivals: Option<String>,
-    /// How the rate changes over time, where it does.
+    /// How the rate changes over time, if it does.
     #[serde(default)]
     pub shape: Option<String>,
-    /// Rate of arrivals asked for: of sessions, where there are such; the mean over the window,
-    /// where it changes.
+    /// Planned rate of arrivals: of sessions, if the workload has them; the mean over the window,
+    /// if it changes.
     pub offered_rps: Option<f64>,
-    /// Rate of the due instants: the offered rate with the chance of this schedule in it.
+    /// Rate of the scheduled instants: the offered rate, with the randomness of this schedule.
     pub scheduled_rps: Option<f64>,
-    /// Rate at which requests were really sent.
+    /// Rate at which requests were actually sent.
     pub delivered_rps: Option<f64>,
-    /// Share of due requests that were sent.
+    /// Share of scheduled requests that were sent.
     pub delivered_share: Option<f64>,
     /// Coefficient of variation of the gaps between sends.
     pub gap_cv: Option<f64>,
-    /// Poisson arrivals: whether the due instants are what they should be.
+    /// Poisson arrivals: whether the scheduled instants fit.
     #[serde(default)]
     pub due_gaps: Option<GapTest>,
-    /// Poisson arrivals: whether requests really left like that.
+    /// Poisson arrivals: whether requests were actually sent that way.
     #[serde(default)]
     pub sent_gaps: Option<GapTest>,
     /// Users of a closed loop.
@@ -37,7 +37,7 @@ pub struct LoadSummary {
     pub max_concurrency: Option<u32>,
     /// Requests that the cap held back.
     pub delayed: u64,
-    /// Lateness of the client itself.
+    /// Delay caused by the client itself.
     pub slip_ms: Quick,
     /// Requests in flight, averaged over the window.
     pub in_flight_mean: Option<f64>,
@@ -52,6 +52,6 @@ pub struct GapTest {
     pub n: u64,
     /// Largest difference between the two distributions.
     pub distance: f64,
-    /// Chance of such a difference, were the gaps exponential.
+    /// P-value for exponential gaps.
     pub p: f64,
 }

@@ -11,7 +11,7 @@ pub struct Metric {
     pub unit: String,
     /// Number of samples.
     pub n: u64,
-    /// Samples that are only known to be larger: requests that ran into a time limit.
+    /// Samples that are only known to be larger: requests that hit a time limit.
     pub censored: u64,
     /// Mean; none when a sample is censored.
     pub mean: Option<f64>,
@@ -32,8 +32,8 @@ pub struct Metric {
     /// p99 over p50; none when either is unknown.
     #[serde(default)]
     pub tail_ratio: Option<f64>,
-    /// How much a value tells about the next in order of due instants (autocorrelation at lag 1);
-    /// only of TTFT.
+    /// How much a value depends on the previous one in order of scheduled instants (autocorrelation
+    /// at lag 1); TTFT only.
     #[serde(default)]
     pub lag1: Option<f64>,
 }
@@ -41,12 +41,12 @@ pub struct Metric {
 /// One percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
-    /// The value; none when there is no sample or it falls among the censored ones.
+    /// The value; none without samples, or if it falls among the censored ones.
     pub value: Option<f64>,
-    /// Lower end of its 95 % interval; none where that is not estimable. Where `quality` is `rough`, one
-    /// end at most is given: the one that can be trusted.
+    /// Lower end of its 95 % interval; none if not estimable. If `quality` is `rough`, at most one
+    /// end is given: the one that can be trusted.
     pub low: Option<f64>,
-    /// Upper end of its interval; none where that is not estimable, or beyond the time limit.
+    /// Upper end of its interval; none if not estimable, or beyond the time limit.
     pub high: Option<f64>,
     /// Whether it lies beyond the time limit.
     #[serde(default)]
@@ -54,16 +54,17 @@ pub struct Percentile {
     /// Whether the upper end of its interval lies beyond the time limit.
     #[serde(default)]
     pub high_is_censored: bool,
-    /// As many independent samples would say as much about it; none where unknown.
+    /// The number of independent samples that would be worth as much; none if unknown.
     #[serde(default)]
     pub n_eff: Option<f64>,
-    /// Whether it may stand without its interval.
+    /// Whether it can stand without its interval.
     #[serde(default)]
     pub quality: Quality,
-    /// MLPerf's early-stopping estimate: on the safe side with 99 %; none from too few samples.
+    /// MLPerf's early-stopping estimate, an upper bound with 99 % confidence; none from too few
+    /// samples.
     #[serde(default)]
     pub early_stopping: Option<f64>,
-    /// The percentile of completed requests alone, where failures that took longer change it.
+    /// The percentile of completed requests only, if failures that took longer change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<f64>,
 }
@@ -72,15 +73,15 @@ pub struct Percentile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quality {
-    /// The figure stands for itself. Summaries from before there were intervals say so too.
+    /// The figure stands alone. Summaries of versions without intervals have this value, too.
     #[default]
     Ok,
-    /// Few samples: the interval stands, the bare figure does not.
+    /// Few samples: use the interval, not the bare figure.
     Few,
-    /// There is a figure, but at most one end of its interval can be trusted: too few samples, or
-    /// neighbors that are too much alike.
+    /// At most one end of its interval can be trusted: too few samples, or neighbors that are too
+    /// much alike.
     Rough,
-    /// There are too few samples for any figure: fewer than one is expected beyond it.
+    /// Too few samples for any figure: fewer than one is expected beyond it.
     NotEstimable,
 }
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::run::RunFacts;
 
-/// What became of the measured requests.
+/// Outcomes of the measured requests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Requests {
-    /// Due inside the window.
+    /// Scheduled inside the window.
     pub scheduled: u64,
     /// Completed.
     pub ok: u64,
@@ -25,11 +25,11 @@ pub struct Requests {
     pub warmup: u64,
     /// Requests after the window.
     pub cooldown: u64,
-    /// Pooled connections that turned out dead and were opened anew.
+    /// Pooled connections that turned out dead and were reopened.
     pub reconnects: u64,
     /// Requests that opened a connection of their own.
     pub connects: u64,
-    /// Answers that came in one piece though streams were asked for.
+    /// Answers that came in one piece although streams were requested.
     #[serde(default)]
     pub whole: u64,
     /// Finish reasons of completed requests.
@@ -74,18 +74,18 @@ pub struct ErrorDetail {
 pub struct Tokens {
     /// Prompt tokens.
     pub input: u64,
-    /// Who counted them: `usage` or `planned`, or `mixed`.
+    /// What counted them: `usage`, `planned`, or `mixed`.
     pub input_source: String,
     /// Output tokens.
     pub output: u64,
-    /// Who counted them: `usage`, `token_ids`, `tokenizer` or `chunks`, or `mixed`.
+    /// What counted them: `usage`, `token_ids`, `tokenizer`, `chunks`, or `mixed`.
     pub output_source: String,
-    /// Completed requests without a token count; they are missing from `output`.
+    /// Completed requests without a token count; `output` does not include them.
     #[serde(default)]
     pub uncounted: u64,
-    /// Prompt tokens from the server's cache, where it says.
+    /// Prompt tokens from the server's cache, if it reports them.
     pub cached: Option<u64>,
-    /// Prompt tokens that stand for images, where it says.
+    /// Prompt tokens that stand for images, if the server reports them.
     #[serde(default)]
     pub image: Option<u64>,
     /// Events that carried tokens.

@@ -24,27 +24,27 @@ pub struct RunFacts {
     pub workload: String,
     /// Seed of arrivals and prompts.
     pub seed: u64,
-    /// Warm-up as asked for.
+    /// Warm-up as planned.
     pub warmup: String,
     /// Records that were measured and lost.
     pub lost_records: u64,
-    /// Records that the disk refused: in this report, but not in the folder.
+    /// Records that could not be written: in this report, but not in the folder.
     pub unwritten_records: u64,
     /// Whether the log ended in a damaged frame.
     pub log_damaged: bool,
-    /// What the client can carry on its machine, where `goodput calibrate` has found that out.
+    /// What the client carries on its machine, if `goodput calibrate` has measured it.
     #[serde(default)]
     pub ceiling: Option<Ceiling>,
-    /// Hash of everything that the plan sends; empty where it was not computed.
+    /// Hash of everything that the plan sends; empty if it was not computed.
     #[serde(default)]
     pub workload_hash: String,
     /// What a reader should know about the workload.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Who counted the tokens of our words, in one line.
+    /// What counted the tokens of the built-in words, in one line.
     #[serde(default)]
     pub calibration: Option<String>,
-    /// Requests of sessions that were not sent any more because the run ended.
+    /// Requests of sessions that were not sent because the run ended.
     #[serde(default)]
     pub cut_requests: u64,
     /// Prompt tokens that the server looked up in its prefix cache during the run and found there,
@@ -60,16 +60,16 @@ pub struct RunFacts {
     /// When sending was stopped before its planned end, in seconds since the first instant.
     #[serde(default)]
     pub stopped_s: Option<f64>,
-    /// What ended the sending; none of a run that was killed.
+    /// What ended the sending; none for a killed run.
     #[serde(default)]
     pub ended_by: Option<EndedBy>,
     /// Which of several runs of one plan this is.
     #[serde(default)]
     pub repeat: Option<Repeat>,
-    /// Which of several clients of one plan this is.
+    /// Which of several ranks of one plan this is.
     #[serde(default)]
     pub shard: Option<ShardFacts>,
-    /// The clients whose records were merged into this one.
+    /// The ranks whose records were merged into this one.
     #[serde(default)]
     pub shards: Vec<ShardPart>,
     /// The server's side, as far as it is known.
@@ -103,6 +103,6 @@ pub enum RunState {
     Complete,
     /// By the user.
     Interrupted,
-    /// Not at all: the process was killed, or still runs.
+    /// Not at all: the process was killed, or is still running.
     Unfinished,
 }

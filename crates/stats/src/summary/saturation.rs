@@ -9,16 +9,16 @@ pub struct Saturation {
     /// fall short of arrivals, and the rise is of practical size.
     pub over_saturated: bool,
     /// The queue is full: the number in flight rose to a ceiling and waits are many times what they
-    /// were at first, or requests are turned away. Latencies then depend on how much of the run
-    /// came before that.
+    /// were at first, or requests are rejected. Latencies then depend on how much of the run came
+    /// before that.
     pub queue_limited: bool,
-    /// Requests in flight that are added each second, by the Theil–Sen slope.
+    /// Growth of requests in flight per second, by the Theil–Sen slope.
     pub backlog_growth_per_s: f64,
     /// Completions per arrival over the second half; none without an arrival.
     pub balance: Option<f64>,
     /// The same over all of the window.
     pub balance_all: Option<f64>,
-    /// Requests turned away (429, 503) in the second half, as a share of arrivals.
+    /// Requests rejected (429, 503) in the second half, as a share of arrivals.
     pub refused_share: f64,
     /// Change of the number in flight per second.
     pub in_flight_slope: Slope,

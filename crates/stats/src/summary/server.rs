@@ -22,10 +22,10 @@ pub struct ServerSummary {
     /// The queue.
     #[serde(default)]
     pub queue: Option<QueueSummary>,
-    /// What client and server count of the same thing.
+    /// What client and server count alike.
     #[serde(default)]
     pub against_client: Option<AgainstClient>,
-    /// TTFT by how many waited when a request arrived.
+    /// TTFT by the length of the queue when a request arrived.
     #[serde(default)]
     pub ttft_by_queue: Option<TtftByQueue>,
     /// Share of prompt tokens from the prefix cache, by the counters of the window.
@@ -42,35 +42,35 @@ pub struct ServerSummary {
     pub timeline: Vec<TimelinePoint>,
 }
 
-/// One page that was read.
+/// One metrics page.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndpointSummary {
     /// URL without secrets.
     pub url: String,
-    /// The engine whose metric names it uses; empty where unknown.
+    /// The engine whose metric names it uses; empty if unknown.
     pub engine: String,
     /// Answers over the whole run.
     pub answers: u64,
-    /// Those inside the window; totals take two of them.
+    /// Those inside the window; totals need two of them.
     #[serde(default)]
     pub looks: u64,
-    /// Questions without one.
+    /// Scrapes without an answer.
     pub failures: u64,
-    /// What the last of them said. Foreign text.
+    /// The message of the last of them. Foreign text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<String>,
     /// The longest time without an answer inside the window, in seconds.
     pub longest_gap_s: f64,
     /// How long answers took.
     pub took_ms: LevelSummary,
-    /// Totals that began anew: the server started again.
+    /// Resets of totals: the server restarted.
     pub resets: u64,
     /// Lines that could not be read, in the worst answer.
     pub malformed: u64,
     /// Whether several servers answer there in turn: then it has levels, and no totals.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub several_servers: bool,
-    /// Its own levels, where there are several endpoints.
+    /// Its own levels, if there are several endpoints.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, LevelSummary>,
     /// Its own totals likewise.
@@ -78,24 +78,24 @@ pub struct EndpointSummary {
     pub counters: BTreeMap<String, CounterSummary>,
 }
 
-/// A level over the window, from looks at it.
+/// A level over the window, from samples of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelSummary {
-    /// Looks.
+    /// Samples.
     pub n: u64,
-    /// Mean of the looks.
+    /// Mean of the samples.
     pub mean: f64,
     /// Smallest.
     pub min: f64,
     /// Median.
     pub p50: f64,
-    /// 99th percentile of the looks.
+    /// 99th percentile of the samples.
     pub p99: f64,
     /// Largest.
     pub max: f64,
 }
 
-/// A total over the span between two looks inside the window.
+/// A total over the span between two samples inside the window.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct CounterSummary {
     /// By how much it grew.
@@ -104,7 +104,7 @@ pub struct CounterSummary {
     pub per_s: f64,
 }
 
-/// A distribution over the span between two looks inside the window.
+/// A distribution over the span between two samples inside the window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HistogramSummary {
     /// Values.
@@ -118,8 +118,8 @@ pub struct HistogramSummary {
 /// A percentile that is only known to lie in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct BucketPercentile {
-    /// Between the bounds, as if values spread evenly there; none in the last bucket, which has no
-    /// end.
+    /// Interpolated between the bounds, as if values were spread evenly there; none in the last
+    /// bucket, which has no upper bound.
     pub value: Option<f64>,
     /// Not below this.
     pub low: f64,
@@ -134,49 +134,48 @@ pub struct QueueSummary {
     pub waiting_max: f64,
     /// When, in seconds since the first instant.
     pub waiting_max_at_s: f64,
-    /// Share of looks at which some waited.
+    /// Share of samples in which some waited.
     pub waiting_share: f64,
-    /// Requests that the batch did not exceed, with others waiting or not: its limit, as it seems.
+    /// Requests that the batch never exceeded, whether or not others waited: apparently its limit.
     pub batch_limit: Option<f64>,
-    /// Share of looks at which the batch was at that limit.
+    /// Share of samples in which the batch was at that limit.
     pub at_limit_share: Option<f64>,
-    /// Share of looks at which it was, with others waiting.
+    /// Share of samples in which it was, with others waiting.
     #[serde(default)]
     pub held_up_share: Option<f64>,
     /// Mean time in the queue, as the server counts it, in milliseconds: of requests that left the
-    /// queue, and so too low while it grows.
+    /// queue, so too low while it grows.
     pub wait_mean_ms: Option<f64>,
     /// Its share of the server's mean TTFT.
     pub wait_share_of_ttft: Option<f64>,
 }
 
-/// What client and server count of the same thing.
+/// What client and server count alike.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AgainstClient {
-    /// Output tokens from before the first request to after the last answer, or, where a look is
-    /// missing there, between two looks.
+    /// Output tokens from before the first request to after the last answer, or, if a sample is
+    /// missing there, between two samples.
     pub output_tokens: Option<Reconciled>,
     /// Prompt tokens likewise.
     pub prompt_tokens: Option<Reconciled>,
-    /// Output tokens per second between two looks inside the window, by both.
+    /// Output tokens per second between two samples inside the window, by both.
     pub output_tokens_per_s: Option<Reconciled>,
-    /// Mean TTFT from the send, of requests whose first token came between two looks inside the
-    /// window, in milliseconds. The difference lies outside what the server counts: network,
-    /// gateway, reading and tokenising the prompt.
+    /// Mean TTFT from the send, of requests whose first token came between two samples inside the
+    /// window, in milliseconds. The difference is outside what the server counts: network, gateway,
+    /// reading and tokenizing the prompt.
     pub ttft_mean_ms: Option<Reconciled>,
     /// Mean E2E from the send likewise.
     pub e2e_mean_ms: Option<Reconciled>,
-    /// Whether looks lie before the first request and after the last answer, so that totals are of
-    /// the same requests.
+    /// Whether samples exist from before the first request and after the last answer, so that
+    /// totals cover the same requests.
     #[serde(default)]
     pub covers_run: bool,
-    /// Output tokens that answers which were cut may have had beyond what arrived, by plan; none
-    /// where that is not known.
+    /// Output tokens that cut answers may have had beyond what arrived, by plan; none if unknown.
     #[serde(default)]
     pub unseen_tokens: Option<f64>,
 }
 
-/// One thing, counted by two.
+/// One quantity, counted by client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reconciled {
     /// By the client.
@@ -189,15 +188,15 @@ pub struct Reconciled {
     pub share: Option<f64>,
 }
 
-/// TTFT by how many waited when a request arrived.
+/// TTFT by the length of the queue when a request arrived.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TtftByQueue {
-    /// `server` where its gauge was looked at, `inferred` where requests sent and without a first
-    /// token were counted instead.
+    /// `server` if its gauge was sampled, `inferred` if requests sent without a first token yet
+    /// were counted instead.
     pub source: String,
     /// From the shortest queue to the longest.
     pub bands: Vec<QueueBand>,
-    /// Correlation of ranks between queue and TTFT, -1 to 1.
+    /// Rank correlation between queue and TTFT, -1 to 1.
     pub rank_correlation: Option<f64>,
 }
 
@@ -210,20 +209,20 @@ pub struct QueueBand {
     pub to: f64,
     /// Requests.
     pub n: u64,
-    /// Median TTFT; none where it lies beyond the time limit.
+    /// Median TTFT; none if it lies beyond the time limit.
     pub ttft_p50_ms: Option<f64>,
-    /// 99th percentile; none below 100 requests, and likewise.
+    /// 99th percentile; none below 100 requests, or if it lies beyond the time limit.
     pub ttft_p99_ms: Option<f64>,
 }
 
-/// Something that lasted.
+/// An event that lasted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Mark {
     /// `kv_pressure`, `preemptions`, `queue`, `restart`, `no_answer`, `rejections`.
     pub kind: String,
-    /// From.
+    /// Start.
     pub start_s: f64,
-    /// To.
+    /// End.
     pub end_s: f64,
     /// How much: the highest level, or the count.
     pub value: f64,

@@ -4,35 +4,35 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of the question.
+/// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyAnswer {
-    /// Nothing speaks against one state from the cut to the end.
+    /// Consistent with one state from the cut to the end.
     Steady,
-    /// A metric rises or falls all along.
+    /// A metric rises or falls throughout.
     Drifting,
     /// A metric has two levels, one after the other.
     Shifted,
     /// The warm-up never ended.
     NeverSteady,
-    /// Too few bins, requests or answers after one another to say.
+    /// Too few bins, requests, or successive answers to tell.
     TooShort,
-    /// The load was not meant to be steady, or there is no window.
+    /// The load was not meant to be steady, or it has no window.
     #[default]
     NotApplicable,
 }
 
-/// What MSER-5 asks for in one series.
+/// The cut of MSER-5 in one series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesCut {
     /// The cut of MSER-5, from the beginning of the series.
     pub asked_s: f64,
-    /// What of it is a cold start and no fluctuation; zero where nothing is.
+    /// The part of it that is a cold start and not a fluctuation; zero if none is.
     pub cut_s: f64,
-    /// MSER-5 cuts half of the series, the most it may: too short for it.
+    /// MSER-5 cuts half of the series, its maximum: the series is too short.
     pub at_limit: bool,
-    /// Mean of the series before the cut of MSER-5; that of the rest where nothing is cut.
+    /// Mean of the series before the cut of MSER-5; that of the rest if nothing is cut.
     pub before: f64,
     /// Mean of the series after it.
     pub after: f64,
@@ -53,10 +53,10 @@ impl SeriesCut {
 /// Where the warm-up ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cut {
-    /// The largest over the series, but for those that no cut helps. MSER-5 alone would ask for a
-    /// third of a steady minute.
+    /// The largest over the series, except those that no cut helps. MSER-5 alone would cut a third
+    /// of a steady minute.
     pub cut_s: f64,
-    /// The largest that MSER-5 asks for, clear or not.
+    /// The largest cut of MSER-5, clear or not.
     pub asked_s: f64,
     /// Each series by name: `in_flight`, `output_tokens_per_s`, `ttft`, `tpot`.
     pub series: BTreeMap<String, SeriesCut>,
@@ -67,9 +67,9 @@ pub struct Cut {
 pub struct Trend {
     /// The series.
     pub metric: String,
-    /// Change from begin to end, as a share of the median.
+    /// Change from beginning to end, as a share of the median.
     pub drift_share: f64,
-    /// Chance of such a trend in a steady run.
+    /// P-value for a steady run.
     pub p: f64,
 }
 
@@ -84,7 +84,7 @@ pub struct Shift {
     pub before: f64,
     /// Median after.
     pub after: f64,
-    /// Chance of such a shift in a steady run.
+    /// P-value for a steady run.
     pub p: f64,
 }
 
@@ -93,7 +93,7 @@ pub struct Shift {
 pub struct Steadiness {
     /// The answer.
     pub state: SteadyAnswer,
-    /// What is to be cut from the beginning of the series that was judged.
+    /// What to cut from the beginning of the judged series.
     pub cut: Cut,
     /// The trend that counts against it, or that of TPOT.
     pub trend: Option<Trend>,

@@ -9,30 +9,30 @@ pub struct UntilSummary {
     pub rule: String,
     /// Whether all of it holds over all measured requests.
     pub met: bool,
-    /// Whether it is missed by more than what came in after a stop explains.
+    /// Whether it is missed by more than requests that ended after the stop explain.
     #[serde(default)]
     pub missed: bool,
     /// Each part of it.
     pub goals: Vec<GoalSummary>,
 }
 
-/// One figure that was asked for.
+/// One requested figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoalSummary {
     /// This part of the rule as text.
     pub rule: String,
-    /// The figure; none where it lies beyond the time limit.
+    /// The figure; none if it lies beyond the time limit.
     pub value: Option<f64>,
-    /// How far the farther end of its interval lies, in proportion to it.
+    /// Distance of the farther end of its interval, relative to it.
     pub within: Option<f64>,
-    /// How far it may.
+    /// The allowed distance.
     pub asked: f64,
     /// Values that it rests on.
     pub n: u64,
-    /// As many independent values would say as much.
+    /// The number of independent values that would be worth as much.
     pub n_eff: f64,
     /// About how much longer the run should have been.
     pub more_s: Option<f64>,
-    /// Whether it is known as well as asked.
+    /// Whether it is known as well as requested.
     pub met: bool,
 }

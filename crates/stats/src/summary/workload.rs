@@ -15,14 +15,13 @@ pub type Breakdown = BTreeMap<String, Slices>;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lengths {
-    /// Prompts; none where the server counted none.
+    /// Prompts; none if the server did not count them.
     pub input: Option<LengthCheck>,
-    /// Answers; none where no length was requested, or tokens were not counted.
+    /// Answers; none if no length was requested, or tokens were not counted.
     pub output: Option<LengthCheck>,
 }
 
-/// One side of the lengths, over the measured good requests that have a planned length and a
-/// counted one.
+/// Planned and counted lengths, over the measured completed requests that have both.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LengthCheck {
     /// How many requests.
@@ -31,7 +30,7 @@ pub struct LengthCheck {
     pub planned_mean: f64,
     /// Mean of the counted ones.
     pub actual_mean: f64,
-    /// All counted tokens over all planned ones; none where nothing was planned.
+    /// All counted tokens over all planned ones; none if nothing was planned.
     pub ratio: Option<f64>,
     /// Share of requests with exactly the planned length.
     pub exact_share: f64,
@@ -39,7 +38,7 @@ pub struct LengthCheck {
     pub max_error: u64,
 }
 
-/// The requests that have one thing in common.
+/// The requests that share a property.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Measured requests.
@@ -56,44 +55,44 @@ pub struct Slice {
     pub ttft_ms: Spread,
     /// Time per output token.
     pub tpot_ms: Spread,
-    /// Gaps between chunks; empty by length, worker and minute, where only requests are kept.
+    /// Gaps between chunks; empty by length, worker, and minute.
     pub itl_ms: Spread,
     /// Time to the last token.
     pub e2e_ms: Spread,
     /// Output tokens per second of the window (of a stage or minute: of its part of the window).
     pub output_tps: Option<f64>,
-    /// Good requests ended per second of the same time.
+    /// Good requests completed per second of the same time.
     pub rps: Option<f64>,
-    /// Share of requests that kept their objectives, where there are such.
+    /// Share of good requests, if the run has an SLO.
     #[serde(default)]
     pub attainment: Option<f64>,
 }
 
-/// How much of the prompts a prefix cache was to hold, and held.
+/// The planned and the observed share of prompts from the prefix cache.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CacheSummary {
-    /// Share of prompt tokens that a warm cache would hold, where the workload shapes that.
+    /// Share of prompt tokens that a warm cache would hold, if the workload plans for that.
     pub requested: Option<f64>,
-    /// Share of prompt tokens that the server took from its cache, where it says.
+    /// Share of prompt tokens that the server took from its cache, if it reports that.
     pub observed: Option<f64>,
-    /// Share of good requests whose answer says how many of their tokens were cached.
+    /// Share of completed requests whose answer reports its cached tokens.
     pub reported_by: f64,
-    /// Who says: `usage`, `counters` (the server's own, over the whole run), or `none`.
+    /// The source: `usage`, `counters` (the server's own, over the whole run), or `none`.
     pub source: String,
 }
 
-/// How close a replay kept to its trace.
+/// How closely a replay followed its trace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReplaySummary {
-    /// What was kept of the trace's time: `timestamps` or `think-times`.
+    /// What was kept of the trace's times: `timestamps` or `think-times`.
     pub keep: String,
-    /// What trace time was multiplied by.
+    /// Factor on the times of the trace.
     pub time_scale: f64,
     /// Measured requests with an instant in the trace.
     pub n: u64,
-    /// How far due instants lie from those of the trace, in either direction.
+    /// How far scheduled instants are from those of the trace, in either direction.
     pub drift_ms: Quick,
-    /// How far the first bytes sent do.
+    /// The same for the first bytes sent.
     pub sent_drift_ms: Quick,
 }
 
@@ -117,7 +116,7 @@ pub struct StructuredSummary {
 pub struct RecountSummary {
     /// Which tokenizer.
     pub tokenizer: String,
-    /// Measured good answers that it counted.
+    /// Measured completed answers that it counted.
     pub n: u64,
     /// Their tokens.
     pub output_tokens: u64,
@@ -125,7 +124,7 @@ pub struct RecountSummary {
     pub characters: u64,
     /// Such tokens per second, by their arrival inside the window.
     pub output_tps: Option<f64>,
-    /// Its count over the server's, where there are both.
+    /// Its count over the server's, if both exist.
     pub ratio_to_server: Option<f64>,
 }
 
@@ -136,12 +135,12 @@ pub struct SessionsSummary {
     pub n: u64,
     /// Requests of each, on average.
     pub requests_mean: f64,
-    /// The most steps that one came to.
+    /// The most steps of one session.
     pub turns_max: u32,
     /// Sessions that began per second of the window.
     pub arrivals_per_s: Option<f64>,
     /// Sessions in a pause between two steps, averaged over the window.
     pub thinking_mean: Option<f64>,
-    /// Requests that were not sent any more, because one before them failed or the run ended.
+    /// Requests that were not sent because an earlier one failed or the run ended.
     pub cut_requests: u64,
 }

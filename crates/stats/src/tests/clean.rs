@@ -195,7 +195,7 @@ fn short_answers(utilisation: f64, seed: u64) -> Clean {
 }
 
 /// True of these runs, and so no false alarm: fewer than 1,000 requests where slots are few; at 80 %
-/// a queue that makes neighboors alike, and TTFT of those who waited and those who did not.
+/// a queue that makes neighbors alike, and TTFT of those who waited and those who did not.
 const EXPECTED: [&str; 3] = ["few_samples", "tail_unreliable", "bimodal"];
 
 #[test]

@@ -206,11 +206,11 @@ fn statistics_are_judged_by_their_interval() {
     let found = judged("p90 ttft < 160.5ms + 1ms/token", None, &records);
     let p90 = term(&found, "p90");
     assert_eq!((p90.value, p90.limit, p90.kind.as_str()), (Some(160.0), 160.5, "percentile"));
-    // The limits of percentiles are those of a good request where there are no others.
+    // Without others, the limits of percentiles are those of a good request.
     assert_eq!((found.judged_by.as_str(), found.good), ("percentile_limits", 200));
     let halves = judged("p90 ttft < 150ms", None, &records);
     assert_eq!((halves.good, halves.terms[0].value), (100, Some(200.0)));
-    // A timeout is longer than any other, and there is no mean with it.
+    // A timeout is longer than any other, so the mean is unknown.
     for record in records.iter_mut().skip(1).step_by(2) {
         *record = fail(record.clone(), ErrorClass::Timeout);
     }
@@ -277,7 +277,7 @@ fn fluidity_of_a_run() {
         let found = judged("p10 fluidity > 0.4, tpot <= 15ms", None, &records);
         assert_eq!(term(&found, "p10").value, expected, "{failures}");
     }
-    // Three failures are more than the hundredth that may be: there is no such rate.
+    // Three failures are more than the allowed hundredth, so the rate is missing.
     for record in records.iter_mut().take(3) {
         *record = fail(record.clone(), ErrorClass::Http(500));
     }

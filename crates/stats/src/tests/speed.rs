@@ -26,7 +26,7 @@ fn ten_million_samples() {
     for index in 0..10_000_000u64 {
         sample.push_in(stream.log_normal(100.0, 0.5), (index / 500_000) as u8);
     }
-    let metric = timed("ten million values", || sample.metric("ms", Wanted::of(&PERCENTILES)));
+    let metric = timed("ten million values", || sample.metric("ms", Wanted::new(&PERCENTILES)));
     assert!(metric.percentiles.values().all(|percentile| percentile.high.is_some()));
 }
 
@@ -51,7 +51,7 @@ fn ten_million_gaps() {
             if several { "ten million gaps, some of two tokens" } else { "ten million gaps" };
         let metrics = timed(what, || {
             let key = metrics.key_figures(None);
-            metrics.finish(Wanted::of(&PERCENTILES), &key)
+            metrics.finish(Wanted::new(&PERCENTILES), &key)
         });
         assert_eq!(metrics["itl"].n, 10_000_000);
     }

@@ -97,7 +97,7 @@ fn what_until_asked_for_is_in_the_summary() {
 fn a_run_that_ended_before_it_knew_says_so() {
     let mut plan = asked("p95 ttft ±1%");
     plan.measure.percentiles = vec![95.0];
-    // Up to 96 ms more, neighboors far apart.
+    // Up to 96 ms more, neighbors far apart.
     let wide: Vec<_> = spread(0.0)
         .into_iter()
         .map(|mut record| {

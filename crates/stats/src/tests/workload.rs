@@ -200,7 +200,7 @@ fn the_cache_is_compared_with_what_was_asked() {
 }
 
 #[test]
-fn hits_that_nobody_asked_for_are_named() {
+fn unplanned_cache_hits_are_named() {
     let some = |n: u32| [cached(0, None, Some(n)), cached(1, None, Some(0))];
     let of = |plan: &Plan, n: u32| severity_of(&summary(plan, &some(n)), "cache_unplanned");
     assert_eq!(of(&short(), 1), Some(Severity::Warn));
@@ -230,7 +230,7 @@ fn hits_that_nobody_asked_for_are_named() {
 }
 
 #[test]
-fn a_cache_that_nobody_reports_is_named() {
+fn an_unreported_cache_is_named() {
     let mut plan = short();
     plan.workload.classes[0].prefix = Some(PrefixPlan { system_tokens: 32, shared: None });
     let of = |plan: &Plan, planned, seen| {

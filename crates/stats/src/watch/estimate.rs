@@ -1,4 +1,4 @@
-//! How well a figure is known while a run goes on (METHOD 3.4, rule 1).
+//! How well a figure is known during a run.
 
 use goodput_model::StopFigure;
 
@@ -8,15 +8,15 @@ use crate::sample::Sample;
 /// A figure and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
-    /// None where it lies beyond the time limit.
+    /// None if it lies beyond the time limit.
     pub(crate) value: Option<f64>,
-    /// None where there are too few values, or too dependent ones.
+    /// None if there are too few values, or too dependent ones.
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) n: u64,
-    /// As many independent values would say as much.
+    /// The number of independent values that would be worth as much.
     pub(crate) n_eff: f64,
-    /// Whether neighboors are so alike that requests wait for one another: an interval of a tail is
-    /// then too narrow, whatever the arithmetic says (METHOD 3.4, rule 3).
+    /// Whether neighbors are so alike that requests wait for one another: an interval of a tail is
+    /// then too narrow, whatever the arithmetic says.
     pub(crate) is_queueing: bool,
 }
 
@@ -61,13 +61,13 @@ pub(crate) fn estimate(figure: StopFigure, values: &[f64]) -> Option<Estimate> {
     (n > 0).then_some(found)
 }
 
-/// A correlation of neighboors above this is a queue.
+/// A correlation of neighbors above this is a queue.
 const ALIKE: f64 = 0.5;
 
 /// Values that spread less than this around their mean do not show a queue, however alike neighbors are.
 const SMALL: f64 = 0.1;
 
-/// Whether the correlation of neighboors is that of a queue.
+/// Whether the correlation of neighbors is that of a queue.
 fn is_queueing(values: &[f64], sample: &Sample) -> bool {
     let reached = values.iter().copied().filter(|value| value.is_finite());
     let is_alike = lag1(reached).is_some_and(|correlation| correlation > ALIKE);

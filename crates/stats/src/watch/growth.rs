@@ -1,4 +1,4 @@
-//! Whether a queue grows while a run goes on: METHOD 3.6 on what has been seen so far.
+//! Whether a queue grows during a run, by what has been measured so far.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! Whether a point of a sweep may end before its time (METHOD 3.5).
+//! Whether a point of a sweep may end early.
 //!
-//! *Hopeless*: the queue grows (METHOD 3.6), more requests fail than the SLO allows beyond chance,
-//! requests hang, or the SLO is missed even if all that is still to come were good. *Decided*: a
-//! sequential test on the shares of good requests says yes or no ([`decide`]).
+//! *Hopeless*: the queue grows, more requests fail than the SLO allows beyond chance, requests
+//! hang, or the SLO is missed even if all that is still to come were good. *Decided*: a sequential
+//! test on the shares of good requests says yes or no ([`decide`]).
 //!
 //! Nothing here rests on which requests have ended first. A miss is a miss whenever it ends; errors
 //! are counted against all that were due; and the sequential test looks at all that were due up to
@@ -25,7 +25,7 @@ use goodput_model::{
 use super::growth::{Tick, Ticks};
 use crate::cuts::Cuts;
 use crate::estimate::cumulative;
-use crate::request::{Latencies, Seen};
+use crate::request::{Latencies, LatencyValue};
 use crate::slo::Judge;
 use decide::{EndedRequest, ShareSeries, TestVerdict};
 use part::Part;
@@ -104,7 +104,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// None where the plan does not let it end early, or promises nothing.
+    /// None if the plan does not let it end early, or promises nothing.
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let (stops, judge) = (plan.measure.stop_early?, Judge::new(plan)?);
         let slo = plan.measure.slo.as_ref()?;
@@ -123,7 +123,7 @@ impl Probe {
             judge,
             shares,
             stream: plan.target.stream,
-            part: Part::of(&plan.load),
+            part: Part::from_load(&plan.load),
             ended: Vec::new(),
             failed: 0,
             took: (0.0, 0),
@@ -162,9 +162,9 @@ impl Probe {
             kept |= u64::from(is_kept) << place;
         }
         let first = if self.stream { MetricName::Ttft } else { MetricName::E2e };
-        let wait_ms = match Latencies::of(record, self.stream, &cuts).get(first) {
-            Seen::Value(wait) => Some(wait as f32),
-            Seen::Beyond | Seen::FailedAfter(_) | Seen::Nothing => None,
+        let wait_ms = match Latencies::new(record, self.stream, &cuts).get(first) {
+            LatencyValue::Value(wait) => Some(wait as f32),
+            LatencyValue::Beyond | LatencyValue::FailedAfter(_) | LatencyValue::Nothing => None,
         };
         self.ended.push(EndedRequest { due: record.scheduled, kept, wait_ms });
     }

@@ -260,7 +260,7 @@ struct StageTally {
 
 impl BreakdownTally {
     pub(super) fn new(plan: &Plan, differences: &Differences, window: Window) -> Self {
-        let dimensions = differences.dimensions(Minutes::of(window));
+        let dimensions = differences.dimensions(Minutes::from_window(window));
         Self {
             window,
             stream: plan.target.stream,
@@ -442,7 +442,7 @@ impl Samples {
         match self {
             Self::Full(metrics) => metrics.add(record, stream, cuts),
             Self::Light(samples) => {
-                let latencies = Latencies::of(record, stream, cuts);
+                let latencies = Latencies::new(record, stream, cuts);
                 for (sample, metric) in samples.iter_mut().zip(LIGHT) {
                     sample.take(None, latencies.get(metric));
                 }

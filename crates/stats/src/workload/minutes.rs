@@ -19,8 +19,8 @@ pub(crate) struct Minutes {
 }
 
 impl Minutes {
-    /// None where the window has no two minutes.
-    pub(crate) fn of(window: Window) -> Option<Self> {
+    /// None if the window has no two minutes.
+    pub(crate) fn from_window(window: Window) -> Option<Self> {
         let whole = (window.end - window.start).0;
         let minute = Nanos::from_millis(60_000).0;
         if whole < 2 * minute {

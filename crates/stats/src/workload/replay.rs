@@ -1,4 +1,4 @@
-//! How close a replay kept to its trace.
+//! How closely a replay followed its trace.
 
 use goodput_model::{Keep, Mode, Nanos, RequestRecord};
 

@@ -26,7 +26,7 @@ pub(super) fn frame(title: &str, about: &str, body: &Html) -> String {
         }
     });
     html.element("body", &[("class", "ui")], |html| {
-        html.leaf("a", &[("class", "skip"), ("href", "#main")], "To the content");
+        html.leaf("a", &[("class", "skip"), ("href", "#main")], "Skip to content");
         html.element("header", &[], |html| {
             html.element("div", &[("class", "brand")], |html| {
                 html.leaf("a", &[("href", "/")], "goodput");
@@ -58,8 +58,8 @@ pub(crate) fn message_page(title: &str, message: &str) -> String {
 /// The page for who has no token.
 pub(crate) fn token_page() -> String {
     let body = Html::from_fn(|html| {
-        let words = "This page needs the token that `goodput ui` printed, or that is in its \
-                     --token-file. Open the address it printed, or type the token here.";
+        let words = "This page needs the token that `goodput ui` printed or that is in its \
+                     --token-file. Open the address that it printed, or enter the token here.";
         html.leaf("p", &[], words);
         html.element("form", &[("method", "get"), ("action", "/"), ("class", "find")], |html| {
             html.element("label", &[], |html| {

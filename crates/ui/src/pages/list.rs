@@ -31,8 +31,8 @@ pub(crate) fn list_page(list: &ResultList) -> String {
         html.element("form", &[("method", "get"), ("action", "/overlay")], |html| {
             rows(html, list);
             html.element("p", &[("class", "choose")], |html| {
-                html.leaf("button", &[("type", "submit")], "Overlay the chosen");
-                html.leaf("span", &[("class", "advice")], " Curves of up to eight are drawn.");
+                html.leaf("button", &[("type", "submit")], "Overlay selected");
+                html.leaf("span", &[("class", "advice")], " Up to eight curves are drawn.");
             });
         });
         pages(html, list);
@@ -118,7 +118,7 @@ fn one(html: &mut Html, row: &ResultRow) {
             html.leaf("span", &[("class", "small")], &entry.name);
         });
         html.element("td", &[], |html| {
-            let label = format!("choose {}", entry.name);
+            let label = format!("select {}", entry.name);
             let input = [
                 ("type", "checkbox"),
                 ("name", "id"),

@@ -17,7 +17,7 @@ const FIGURES: [&str; 6] = [
     "Good requests per second",
 ];
 
-/// What the script fills while a run goes on, by the names of its messages.
+/// What the script fills during a run, by the names of its messages.
 const LIVE: [(&str, &str); 10] = [
     ("point", "Run"),
     ("at_s", "Seconds since the start"),
@@ -54,7 +54,7 @@ pub(crate) fn run_page(run: &RunPage) -> String {
 
 fn facts(html: &mut Html, run: &RunPage) {
     let entry = &run.row.entry;
-    section(html, "facts", "What it is", |html| {
+    section(html, "facts", "Details", |html| {
         html.element("dl", &[], |html| {
             if !entry.verdict.is_empty() {
                 html.leaf("dt", &[], "Verdict");
@@ -118,7 +118,7 @@ fn notes(html: &mut Html, run: &RunPage) {
             html.leaf(
                 "p",
                 &[("class", "bad"), ("role", "alert")],
-                &format!("Not kept: {problem}."),
+                &format!("Not saved: {problem}."),
             );
         }
         if let Some(theirs) = &run.theirs {
@@ -141,7 +141,7 @@ fn notes(html: &mut Html, run: &RunPage) {
                 html.open("input", &[("type", "hidden"), ("name", name), ("value", value)]);
             }
             html.element("label", &[], |html| {
-                html.text("Tags, with commas between them");
+                html.text("Tags, separated by commas");
                 let typed = entry.notes.tags.join(", ");
                 html.field("tags", &typed);
             });

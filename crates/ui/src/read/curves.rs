@@ -13,7 +13,11 @@ const MOST_CURVES: usize = 32;
 const MOST_POINTS: usize = 500;
 const MOST_RUNS: u32 = 100;
 
-pub(super) fn of(kind: ArtifactKind, folder: &Path, summary: &SummaryParts) -> Vec<ResultCurve> {
+pub(super) fn from_summary(
+    kind: ArtifactKind,
+    folder: &Path,
+    summary: &SummaryParts,
+) -> Vec<ResultCurve> {
     let curves = match kind {
         ArtifactKind::Run => vec![unnamed(vec![of_run(summary)])],
         ArtifactKind::Repeats => vec![unnamed(of_repeats(folder))],

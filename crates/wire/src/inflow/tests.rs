@@ -260,7 +260,7 @@ fn some_answers_have_no_body_and_some_end_with_their_connection() {
 }
 
 #[test]
-fn a_connection_is_kept_unless_somebody_says_close() {
+fn a_connection_is_kept_unless_a_side_says_close() {
     let kept = |version: &str, lines: &str| {
         whole(&format!("HTTP/{version} 200 OK\r\ncontent-length: 0\r\n{lines}\r\n")).is_clean
     };

@@ -240,7 +240,7 @@ fn unseen(bytes: &[u8]) -> Option<usize> {
     is_unseen.then_some(length)
 }
 
-/// What these bytes become in base64 with so many others (0 to 2) before them in their group: the
+/// What these bytes become in base64 with this many others (0 to 2) before them in their group: the
 /// characters that no other byte has a part in, as they are compared.
 pub(super) fn base64(bytes: &[u8], before: usize) -> Vec<u8> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -256,7 +256,7 @@ fn in_pieces<'a>(kind: &'static str, pieces: impl IntoIterator<Item = &'a [u8]>)
 
 #[test]
 fn blanks_in_front_count_in_whichever_read_they_come() {
-    // A line that begins with a blank has no field: there is no event in it.
+    // A line that begins with a blank has no field and no event.
     for cut in 0..7 {
         let (first, second) = b" data:0".split_at(cut);
         let exchange = in_pieces("", [first, second]);

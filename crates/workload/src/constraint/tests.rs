@@ -73,7 +73,7 @@ fn wrong_constraints_are_refused() {
     assert!(refused("regex", "a)|(b").contains("unopened group"));
     assert!(refused("regex", "(?=a)").contains("look-around"));
     assert!(refused("choice", " \n ").contains("is empty"));
-    assert!(refused("choice", "a\nb\na").contains("a choice twice"));
+    assert!(refused("choice", "a\nb\na").contains("a duplicate choice"));
     let long = refused("json", &"\u{1b}".repeat(200));
     assert!(!long.contains('\u{1b}') && long.len() < 200, "{long}");
     assert!(Checker::new(&Constraint::Choice(Vec::new())).is_err());

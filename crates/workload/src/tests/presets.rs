@@ -119,5 +119,5 @@ fn every_preset_describes_itself() {
     }
     assert!(preset("chatt").is_none());
     let line = describe(&WorkloadPlan::new(preset("agent").unwrap()));
-    assert!(line.contains("uniform:1:6 tool calls a turn with 1 in parallel"), "{line}");
+    assert!(line.contains("uniform:1:6 tool calls per turn with 1 in parallel"), "{line}");
 }

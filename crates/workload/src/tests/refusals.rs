@@ -28,7 +28,7 @@ fn numbers_out_of_range_are_named() {
     let endless = SharedPlan::Tiling { contexts: 2, tokens: u32::MAX };
     assert!(shared(endless).contains("tokens is 4294967295: expected at most 10000000"));
     let popular = SharedPlan::Groups { groups: 2, tokens: 9, zipf: f64::NAN };
-    assert!(shared(popular).contains("a popularity of the power NaN"));
+    assert!(shared(popular).contains("a popularity exponent of NaN"));
     assert!(message(fixed(0, 4)).contains("input: `0` can be below one"));
     let upside_down = LengthDistribution::Zipf(1.0, goodput_model::Clip { low: 9, high: 3 });
     let class = ClassPlan::synthetic("fixed", LengthDistribution::Fixed(9), upside_down);

@@ -188,6 +188,6 @@ fn a_trace_that_cannot_be_played_says_why() {
         fails(vec![endless], Setting::new(1)).contains("t.jsonl line 3: a prompt of 4294967295")
     );
     let error = fails(vec![row(0, 9, &[])], Setting { time_scale: f64::NAN, ..Setting::new(1) });
-    assert!(error.contains("a time scale of NaN"), "{error}");
+    assert!(error.contains("the time scale is NaN"), "{error}");
     assert!(fails(vec![], Setting::new(1)).contains("t.jsonl has no entry that can be used"));
 }

@@ -34,7 +34,7 @@ const MORE: [(&str, &[&str]); 3] = [
 
 impl Seeds {
     /// Those in the cell, made when they are first asked for.
-    pub(super) fn of<'a>(cell: &'a OnceCell<Self>, goodput: &Binary) -> Result<&'a Self, Skip> {
+    pub(super) fn cached<'a>(cell: &'a OnceCell<Self>, goodput: &Binary) -> Result<&'a Self, Skip> {
         if cell.get().is_none() {
             // No other thread fills it at the same time.
             let _ = cell.set(Self::make(goodput)?);

@@ -33,11 +33,11 @@ const RESOLUTION: f64 = 0.06;
 
 /// The model that behaves as the measured replica did, or why there is none.
 pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
-    let slo = basis.terms().ok_or("there is no SLO to judge simulated requests by")?;
-    let limits = StretchLimits::of(&slo, basis.attainment_target)?;
+    let slo = basis.terms().ok_or("no SLO is known to judge simulated requests by")?;
+    let limits = StretchLimits::from_slo(&slo, basis.attainment_target)?;
     let most = basis
         .most_rps()
-        .ok_or("nothing limits what a replica carries, so the limit of the model is unknown")?;
+        .ok_or("no upper limit of a replica is known, so the model cannot be fitted to it")?;
     let limit_rps = basis
         .crossing_rps
         .map(|at| at.max(basis.confirmed_rps))
@@ -88,7 +88,7 @@ fn points(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
     rates.dedup_by(|b, a| *b <= *a * 1.005);
     if rates.len() < LEAST_POINTS {
         return Err(format!(
-            "{} open-loop rates with TTFT and TPOT were measured up to the limit; a fit needs {}",
+            "{} open-loop rates up to the limit have TTFT and TPOT; a fit needs {}",
             rates.len(),
             LEAST_POINTS
         ));
@@ -96,12 +96,12 @@ fn points(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
     match (rates.first(), rates.last()) {
         (Some(low), Some(high)) if high / low >= LEAST_RANGE => Ok(points),
         _ => {
-            Err("the measured rates lie too close together: a fit needs a factor of two".to_owned())
+            Err("the measured rates are too close together: a fit needs a factor of two".to_owned())
         }
     }
 }
 
-/// Everything that candidates are held against.
+/// Everything that candidates are compared with.
 struct FitBench<'a> {
     sizes: &'a Sizes,
     slo: &'a Slo,
@@ -304,7 +304,7 @@ impl FitBench<'_> {
         let mean = self.score(best, 1);
         if mean > WORST_MEAN {
             return Err(format!(
-                "the best fit lies off the measured points by a factor of {:.2} on average",
+                "the best fit is off from the measured points by a factor of {:.2} on average",
                 mean.exp()
             ));
         }
@@ -333,7 +333,7 @@ impl FitBench<'_> {
 }
 
 /// The place between two where a condition that holds from there on begins to hold, on a geometric
-/// scale; none where it holds at the lower one already, or not at the upper one.
+/// scale; none if it holds at the lower one already, or not at the upper one.
 fn bisect(low: f64, high: f64, steps: u32, holds: impl Fn(f64) -> bool) -> Option<f64> {
     if holds(low) || !holds(high) {
         return None;

@@ -24,21 +24,24 @@ pub(in crate::capacity) struct JudgedStretch {
 
 impl StretchLimits {
     /// Says which term the model has nothing to say about.
-    pub(in crate::capacity) fn of(slo: &Slo, attainment: Option<f64>) -> Result<Self, String> {
+    pub(in crate::capacity) fn from_slo(
+        slo: &Slo,
+        attainment: Option<f64>,
+    ) -> Result<Self, String> {
         use MetricName::{Itl, MaxGap};
         let silent = slo.terms.iter().find(|term| {
             matches!(term.metric, SloMetric::Request(Itl | MaxGap) | SloMetric::Fluidity)
         });
         if let Some(term) = silent {
             return Err(format!(
-                "the simulation keeps no single token intervals, so it cannot judge `{term}`"
+                "the simulation does not keep single token intervals, so it cannot judge `{term}`"
             ));
         }
         let speaks = |term: &SloTerm| {
             matches!(term.metric, SloMetric::Request(_)) && term.limit.base.is_finite()
         };
         if !slo.terms.iter().any(speaks) {
-            return Err("the SLO promises nothing about latency".to_owned());
+            return Err("the SLO has no term about latency".to_owned());
         }
         Ok(Self { target: attainment.unwrap_or(TARGET) })
     }
@@ -83,7 +86,7 @@ impl StretchLimits {
     }
 }
 
-/// A value over its limit, or a limit that is a floor over its value; none where the metric says
+/// A value over its limit, or a limit that is a floor over its value; none if the metric says
 /// nothing, as TPOT of a single token.
 fn ratio(outcome: &JobOutcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
     let Some(value) = value(outcome, metric) else {

@@ -141,8 +141,9 @@ impl ComparabilityCheck<'_> {
             "" => "nothing".to_owned(),
             text => format!("`{}`", excerpt(text)),
         };
-        (one != other)
-            .then(|| format!("{what}: {} on the reference, {} here", named(one), named(other)))
+        (one != other).then(|| {
+            format!("{what}: {} on the reference, {} on this side", named(one), named(other))
+        })
     }
 
     fn both(&self, of: fn(&SideFacts) -> Option<f64>) -> Option<(f64, f64)> {
@@ -156,8 +157,8 @@ impl ComparabilityCheck<'_> {
     fn workload(&mut self, is_live: bool) {
         let (one, other) = (self.reference, self.candidate);
         let (ours, theirs) = (hashes(one), hashes(other));
-        let advice = "measure both with the same workload, seed and files; `goodput workload make` \
-                      freezes one to a file";
+        let advice = "measure both with the same workload, seed, and files; `goodput workload \
+                      make` freezes a workload in a file";
         if ours.is_empty() || theirs.is_empty() {
             if !is_live {
                 let message = "a run has no workload hash: whether both servers received the same \
@@ -175,8 +176,8 @@ impl ComparabilityCheck<'_> {
         let has_seeds = one.seed != other.seed;
         if has_seeds && is_alike && !is_live {
             let message = format!(
-                "the seeds differ: {} on the reference, {} here; prompts and instants are \
-                 different draws of the same kind, and chance is part of every difference",
+                "the seeds differ: {} on the reference, {} on this side; prompts and instants are \
+                 different random draws, and chance is part of every difference",
                 one.seed, other.seed
             );
             self.put(
@@ -193,7 +194,7 @@ impl ComparabilityCheck<'_> {
             let found =
                 self.texts("prompts were calibrated differently", |facts| &facts.calibration);
             let message = found.unwrap_or_default()
-                + "; prompts have the same length in tokens of each server, but not the same text";
+                + "; prompts have the same length in each server's tokens, but not the same text";
             // A template is not a tokenizer; and what was not counted may be either.
             let (ours, theirs) = (words(one), words(other));
             let is_known = !ours.is_empty() && !theirs.is_empty();
@@ -254,8 +255,9 @@ impl ComparabilityCheck<'_> {
         if one > 0.0 && other > 0.0 && factor > WINDOW_INFO {
             let matter = if factor > WINDOW_WARN { Matter::Warn } else { Matter::Info };
             let message = format!(
-                "the windows differ in length: {one:.1} s on the reference, {other:.1} s here; a \
-                 shorter one sees fewer of the rare slow requests, and less of a growing queue"
+                "the windows differ in length: {one:.1} s on the reference, {other:.1} s on this \
+                 side; a shorter one sees fewer of the rare slow requests, and less of a growing \
+                 queue"
             );
             self.put(
                 "window",
@@ -282,8 +284,8 @@ impl ComparabilityCheck<'_> {
                     return;
                 };
                 let message = format!(
-                    "the prefix caches were not in the same state: {} of prompt tokens were \
-                     cached on the reference, {} here; cached tokens are not computed, which \
+                    "the prefix caches were not in the same state: {} of prompt tokens were cached \
+                     on the reference, {} on this side; cached tokens are not computed, which \
                      shortens TTFT and leaves room for other requests",
                     percent(one),
                     percent(other)
@@ -341,8 +343,8 @@ impl ComparabilityCheck<'_> {
         let matter = if tokens > TEMPLATE { matter } else { Matter::Warn };
         let message = format!(
             "the servers count the same prompts differently: {one:.1} tokens on average on the \
-             reference, {other:.1} here, {} apart by what was sent; their tokenizers (or chat \
-             templates) differ, and a token of one is not a token of the other",
+             reference, {other:.1} on this side, {} apart relative to what was sent; their \
+             tokenizers (or chat templates) differ, so their tokens are different units",
             percent(apart)
         );
         self.put("tokenizer", matter, TOKENS, Words { message, advice: TOKENIZER_ADVICE });
@@ -372,11 +374,11 @@ impl ComparabilityCheck<'_> {
         let unit = if by_characters.is_some() { "characters" } else { "tokens" };
         let message = format!(
             "answers do not have the same length: {one:.1} {unit} on average on the reference, \
-             {other:.1} here, {} apart relative to the requested lengths; a server that writes \
-             less finishes sooner and takes more requests",
+             {other:.1} on this side, {} apart relative to the requested lengths; a server that \
+             writes less finishes sooner and takes more requests",
             percent(apart)
         );
-        let advice = "ask for exact lengths on both (--output-length exact), or compare TTFT and \
+        let advice = "request exact lengths on both (--output-length exact), or compare TTFT and \
                       TPOT only";
         // Rates in one unit are what two tokenizers can be compared by, however much is said.
         let is_left = |name: &&&str| !(self.has_tokenizers() && ALIKE.contains(name));
@@ -395,8 +397,9 @@ impl ComparabilityCheck<'_> {
         let (one, other) = (self.reference.failed_share, self.candidate.failed_share);
         let Some(matter) = graded((one - other).abs(), FAILED_WARN, FAILED_REFUSE) else { return };
         let message = format!(
-            "requests failed more often on one side: {} on the reference, {} here; latencies \
-             cover only completed requests, and a server that refuses work has less to do",
+            "requests failed more often on one side: {} on the reference, {} on this side; \
+             latencies cover only completed requests, and a server that refuses work has less to \
+             do",
             percent(one),
             percent(other)
         );

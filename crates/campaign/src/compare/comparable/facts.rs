@@ -15,7 +15,7 @@ pub(super) const WORDS: &str = ", words ";
 
 impl SideFacts {
     /// The facts of one run. `host` says what measured it.
-    pub fn of(plan: &Plan, summary: &Summary, host: String) -> Self {
+    pub fn from_run(plan: &Plan, summary: &Summary, host: String) -> Self {
         let (run, requests, tokens) = (&summary.run, &summary.requests, &summary.tokens);
         let target = &plan.target;
         let each = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
@@ -27,7 +27,7 @@ impl SideFacts {
         let http = if target.http == Http::Http1 { "HTTP/1.1" } else { "HTTP/2" };
         let share = |attainment| format!(" for {} of requests", percent(attainment));
         let slo = plan.measure.slo.as_ref().map(ToString::to_string).unwrap_or_default();
-        let reset = "emptied before the run";
+        let reset = "cleared before the run";
         Self {
             version: run.version.clone(),
             host,
@@ -44,7 +44,7 @@ impl SideFacts {
             warmup: plan.load.warmup.to_string(),
             slo: slo + &plan.measure.attainment.map(share).unwrap_or_default(),
             extra_body: target.extra_body.clone().unwrap_or_default(),
-            cache: if plan.workload.reset_cache { reset } else { "left as it was" }.to_owned(),
+            cache: if plan.workload.reset_cache { reset } else { "not cleared" }.to_owned(),
             requests: requests.scheduled,
             judged: summary.slo.as_ref().map_or(0, judged),
             ok: requests.ok,
@@ -140,7 +140,7 @@ pub(super) fn percent(share: f64) -> String {
 /// A part of a load is another load; which of equal parts does not matter.
 fn part(run: &RunFacts) -> String {
     let part = run.shard.as_ref().filter(|facts| facts.shard.is_part());
-    part.map(|facts| format!(", one of {} parts of it", facts.shard.count())).unwrap_or_default()
+    part.map(|facts| format!(", one of {} shards", facts.shard.count())).unwrap_or_default()
 }
 
 fn load(mode: &Mode) -> String {

@@ -50,7 +50,7 @@ fn summary(plan: &Plan) -> Summary {
 fn facts_of_a_run() {
     let plan = plan();
     let mut summary = summary(&plan);
-    let facts = SideFacts::of(&plan, &summary, "linux, 2 cores".to_owned());
+    let facts = SideFacts::from_run(&plan, &summary, "linux, 2 cores".to_owned());
     assert_eq!(facts.host, "linux, 2 cores");
     assert_eq!(facts.api, "chat, streamed");
     assert_eq!(facts.transport, "HTTP/1.1, connections reuse");
@@ -72,16 +72,16 @@ fn facts_of_a_run() {
         ..RecountSummary::default()
     });
     summary.client.tcp.min_rtt_ms = Some(0.5);
-    let facts = SideFacts::of(&plan, &summary, String::new());
+    let facts = SideFacts::from_run(&plan, &summary, String::new());
     assert_eq!((facts.input_mean, facts.planned_input_mean), (Some(51.0), Some(50.0)));
     assert_eq!((facts.cached_share, facts.characters_mean), (Some(0.25), Some(40.0)));
     assert_eq!((facts.count_with.as_deref(), facts.min_rtt_ms), (Some("gpt2"), Some(0.5)));
 }
 
 #[test]
-fn a_shape_is_what_is_asked_for_whoever_counts() {
+fn a_shape_does_not_depend_on_who_counts() {
     let (one, summary) = (plan(), summary(&plan()));
-    let shape = |plan: &Plan| SideFacts::of(plan, &summary, String::new()).shape;
+    let shape = |plan: &Plan| SideFacts::from_run(plan, &summary, String::new()).shape;
     let mut other = one.clone();
     other.load.seed = 8;
     other.workload.name = "mine".to_owned();
@@ -93,7 +93,7 @@ fn a_shape_is_what_is_asked_for_whoever_counts() {
         costs: "1112".to_owned(),
     });
     assert_eq!(shape(&one), shape(&other));
-    let calibration = SideFacts::of(&other, &summary, String::new()).calibration;
+    let calibration = SideFacts::from_run(&other, &summary, String::new()).calibration;
     assert!(calibration.starts_with("usage, template 3+0, words "), "{calibration}");
     other.workload.output = goodput_model::OutputLength::Exact;
     assert_ne!(shape(&one), shape(&other));
@@ -104,7 +104,7 @@ fn loads_say_what_makes_them_one() {
     let load = |mode| {
         let mut plan = plan();
         plan.load.mode = mode;
-        SideFacts::of(&plan, &summary(&plan), String::new()).load
+        SideFacts::from_run(&plan, &summary(&plan), String::new()).load
     };
     let open = |rate, max_concurrency| Mode::Open {
         rate,
@@ -140,7 +140,7 @@ fn side() -> SideFacts {
         warmup: "5s".to_owned(),
         slo: "ttft < 500ms".to_owned(),
         extra_body: String::new(),
-        cache: "left as it was".to_owned(),
+        cache: "not cleared".to_owned(),
         requests: 1_000,
         judged: 0,
         ok: 1_000,
@@ -191,7 +191,7 @@ fn what_servers_did_is_found_live_and_saved() {
         ("cache_state", Refuse, |facts| facts.cached_share = Some(0.051)),
         ("cache_state", Warn, |facts| facts.cached_share = Some(0.05)),
         ("cache_state", Warn, |facts| facts.cached_share = Some(0.021)),
-        ("cache_state", Warn, |facts| facts.cache = "emptied before the run".to_owned()),
+        ("cache_state", Warn, |facts| facts.cache = "cleared before the run".to_owned()),
         ("output_length", Refuse, |facts| facts.output_mean = Some(95.0)),
         ("output_length", Refuse, |facts| facts.output_mean = Some(106.0)),
         ("output_length", Warn, |facts| facts.output_mean = Some(98.0)),
@@ -291,7 +291,7 @@ fn another_workload_is_refused_and_another_draw_of_it_is_not() {
         false,
     );
     assert_eq!(all[0].side, 2);
-    assert!(all[0].message.contains("`chat` on the reference, `code` here"), "{}", all[0].message);
+    assert!(all[0].message.contains("`chat` on the reference, `code` on this side"), "{}", all[0].message);
     assert!(all[0].message.contains("hash aaaa against bbbb"), "{}", all[0].message);
     assert!(all[0].touches("ttft_p99") && all[0].touches("attainment"));
 }
@@ -417,7 +417,7 @@ fn unknown_caches_are_named_where_there_was_something_in_them() {
 #[test]
 fn messages_name_both_values_and_are_harmless() {
     let all = differences(&side(), &with(|facts| facts.output_mean = Some(80.0)), 1, true);
-    assert!(all[0].message.contains("100.0 tokens on average on the reference, 80.0 here"));
+    assert!(all[0].message.contains("100.0 tokens on average on the reference, 80.0 on this side"));
     assert!(all[0].message.contains("25% apart"), "{}", all[0].message);
     let hostile = with(|facts| facts.model = format!("\u{1b}]0;{}", "x".repeat(10_000)));
     let all = differences(&side(), &hostile, 1, true);
@@ -473,9 +473,9 @@ fn runs_of_a_side_are_taken_together() {
 #[test]
 fn the_batch_of_a_point_is_what_the_server_says() {
     let mut summary = summary(&plan());
-    assert_eq!(Figures::of(&summary).batch, None);
+    assert_eq!(Figures::from_summary(&summary).batch, None);
     let running = LevelSummary { mean: 6.5, ..LevelSummary::default() };
     let levels = BTreeMap::from([("running".to_owned(), running)]);
     summary.server = Some(ServerSummary { levels, ..ServerSummary::default() });
-    assert_eq!(Figures::of(&summary).batch, Some(6.5));
+    assert_eq!(Figures::from_summary(&summary).batch, Some(6.5));
 }

@@ -49,7 +49,7 @@ pub(super) const ASKED: [Text; 5] = [
     Text {
         code: "count_with",
         matter: Matter::Warn,
-        what: "answers were recounted by other tokenizers",
+        what: "answers were recounted by different tokenizers",
         of: |facts| match &facts.count_with {
             Some(name) => name,
             None => "",
@@ -102,7 +102,7 @@ pub(super) const AROUND: [Text; 4] = [
     Text {
         code: "host",
         matter: Matter::Warn,
-        what: "other machines measured",
+        what: "the measuring machines differ",
         of: |facts| &facts.host,
         effect: "every latency includes the client's own delays and its network path",
         advice: "measure both from one machine",

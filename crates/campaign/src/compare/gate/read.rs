@@ -40,7 +40,7 @@ pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
             Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece.trim()))))
         };
         if number >= MOST {
-            return wrong(format!("there are more than {MOST} conditions"));
+            return wrong(format!("more than {MOST} conditions"));
         }
         let gate = match read(piece) {
             Ok(gate) => gate,
@@ -58,11 +58,11 @@ pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
 fn read(piece: &str) -> Result<Gate, String> {
     let piece = piece.trim();
     if piece.is_empty() {
-        return Err("there is nothing here".to_owned());
+        return Err("the condition is empty".to_owned());
     }
     let at = piece.find(['<', '>', '≤', '≥']);
     let (words, rest) = at.and_then(|at| piece.split_at_checked(at)).ok_or_else(|| {
-        "expected a metric, `<` or `>`, and a change in percent: there is no `<` or `>`".to_owned()
+        "expected a metric, `<` or `>`, and a change in percent: `<` or `>` is missing".to_owned()
     })?;
     let mut rest = rest.chars();
     let limit = match rest.next() {
@@ -165,7 +165,7 @@ fn read_change(text: &str, scale: MetricScale) -> Result<f64, String> {
         MetricScale::Difference => -1.0..=1.0,
     };
     if !range.contains(&change) || (scale == MetricScale::Ratio && change <= -1.0) {
-        return expected("is more than can change");
+        return expected("is out of range");
     }
     // A zero has no sign.
     Ok(if change == 0.0 { 0.0 } else { change })

@@ -63,9 +63,9 @@ fn errors_name_the_piece_what_is_known_and_an_example() {
     assert!(unknown.contains("goodput_rps, attainment, error_share"), "{unknown}");
     assert!(unknown.ends_with("`p99 ttft < +5%, goodput > -3%`"), "{unknown}");
     for (text, part) in [
-        ("", "nothing here"),
-        ("p99 ttft < 5%,", "gate 2, ``: there is nothing here"),
-        ("p99 ttft", "there is no `<` or `>`"),
+        ("", "is empty"),
+        ("p99 ttft < 5%,", "gate 2, ``: the condition is empty"),
+        ("p99 ttft", "`<` or `>` is missing"),
         ("ttft < 5%", "expected a percentile of it, as in `p99 ttft`"),
         ("p99 goodput < 5%", "expected it without `p99`"),
         ("p50 p99 ttft < 5%", "two percentiles"),
@@ -78,8 +78,8 @@ fn errors_name_the_piece_what_is_known_and_an_example() {
         ("p99 ttft < infe%", "is not a number"),
         ("p99 ttft < 1e3%", "is not a number"),
         ("p99 ttft < +-3%", "is not a number"),
-        ("p99 ttft > -100%", "more than can change"),
-        ("p99 ttft < 10001%", "more than can change"),
+        ("p99 ttft > -100%", "out of range"),
+        ("p99 ttft < 10001%", "out of range"),
         ("p99 ttft < 0.00000000001%", "too small"),
         ("p99 ttft < 5%, ttft p99 <= 6%", "`p99 ttft < +5%` already limits the same figure"),
         ("p99 ttft <> 5%", "is not a number"),
@@ -208,7 +208,7 @@ fn a_gate_holds_where_the_whole_interval_does() {
 }
 
 #[test]
-fn what_nobody_could_look_at_does_not_hold() {
+fn a_gate_without_a_figure_does_not_hold() {
     let gates = Gate::parse_all("p99 ttft < +5%, attainment > -1%").unwrap();
     let refused = Finding {
         outcome: FigureOutcome::NoVerdict,

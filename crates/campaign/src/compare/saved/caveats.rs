@@ -19,7 +19,7 @@ impl Saved<'_> {
                 "the runs were not measured in turn: every difference includes whatever else \
                  changed between them",
             )
-            .advise("`goodput compare` with both servers up measures them in turn"),
+            .advise("run `goodput compare` with both servers up to measure them in turn"),
         ];
         all.extend(self.doubtful_runs());
         let (mut empty, mut single) = (BTreeMap::new(), BTreeMap::new());
@@ -51,7 +51,7 @@ impl Saved<'_> {
     }
 
     /// Figures that would be tested, and that some runs lack while others have them: a tail beyond
-    /// the time limit has no value, and must not leave without a word.
+    /// the time limit has no value, which must be stated.
     fn missing(&self) -> Vec<Caveat> {
         let mut all = Vec::new();
         for level in 0..self.levels() {
@@ -86,15 +86,15 @@ impl Saved<'_> {
             None => (
                 Severity::Warn,
                 "its intervals show how requests vary, but not how much runs differ by chance, so \
-                 there is no verdict"
+                 no verdict is given"
                     .to_owned(),
             ),
             Some(floor) if !fits => (
                 Severity::Warn,
                 format!(
                     "the noise floor of this rig was measured on something else ({}, {}, runs of \
-                     {} s), so how much these runs differ by chance is unknown, and there is no \
-                     verdict",
+                     {} s), so how much these runs differ by chance is unknown, and no verdict is \
+                     given",
                     floor.workload, floor.load, floor.run_s
                 ),
             ),
@@ -102,7 +102,7 @@ impl Saved<'_> {
                 Severity::Info,
                 format!(
                     "how much runs differ by chance is taken from the noise floor of this rig ({} \
-                     blocks of {} s, measured in turn); runs of other days may differ by more",
+                     blocks of {} s, measured in turn); runs on different days may differ by more",
                     floor.blocks, floor.run_s
                 ),
             ),
@@ -126,7 +126,7 @@ impl Saved<'_> {
             let run = |ask: &RunAsk| format!("run {} of {}", ask.block, self.name(ask.side));
             cause(&cells, verdict, run)
         };
-        let void = format!("void, and left out{}", why(Verdict::Void));
+        let void = format!("void and left out{}", why(Verdict::Void));
         let suspect = format!("suspect{}", why(Verdict::Suspect));
         let void = of(count(Verdict::Void), &void);
         void.into_iter().chain(of(count(Verdict::Suspect), &suspect)).collect()

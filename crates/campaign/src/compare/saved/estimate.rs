@@ -31,11 +31,11 @@ enum KnownSpread {
 impl KnownSpread {
     /// Of the runs of the reference and of a candidate; of a side without any nothing. `floor`: the standard deviation of a
     /// difference of two runs, and its degrees of freedom.
-    fn of(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
+    fn from_figures(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
         if sides.iter().any(|figures| figures.is_empty()) {
             return Self::Own { mean: 0.0, ends: None };
         }
-        let scale = ValueScale::of(metric, sides);
+        let scale = ValueScale::from_figures(metric, sides);
         let values = sides.map(|figures| {
             figures.iter().map(|figure| scale.value(figure.value)).collect::<Vec<f64>>()
         });
@@ -58,15 +58,15 @@ impl KnownSpread {
 }
 
 impl DifferenceEstimate {
-    /// Of the runs of the reference and of a candidate, as [`KnownSpread::of`] has it, and of what was
+    /// Of the runs of the reference and of a candidate, as [`KnownSpread::from_figures`] has it, and of what was
     /// counted in them.
-    pub(super) fn of(
+    pub(super) fn new(
         metric: &Metric,
         sides: [&[Figure]; 2],
         floor: Option<(f64, f64)>,
         counts: Option<Counts>,
     ) -> Self {
-        Self { spread: KnownSpread::of(metric, sides, floor), counts }
+        Self { spread: KnownSpread::from_figures(metric, sides, floor), counts }
     }
 
     /// Whether it can tell chance from change.
@@ -137,7 +137,7 @@ struct ValueScale {
 }
 
 impl ValueScale {
-    fn of(metric: &Metric, sides: [&[Figure]; 2]) -> Self {
+    fn from_figures(metric: &Metric, sides: [&[Figure]; 2]) -> Self {
         let all = sides.into_iter().flatten().map(|figure| figure.value);
         let most = all.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let least = if most > 0.0 { most / NOTHING } else { 1.0 };

@@ -93,7 +93,7 @@ fn nothing_at_all_is_worse_and_not_missing() {
     assert_eq!(one(&design(&[3]), &none).outcome, FigureOutcome::Equivalent);
 }
 
-/// The runs that have it are a choice, so there is no verdict; and nothing is told of the whole
+/// The runs that have it are a selection, so no verdict is given; and nothing is told of the whole
 /// without it.
 #[test]
 fn a_figure_that_a_run_lacks_stays_in_the_family() {

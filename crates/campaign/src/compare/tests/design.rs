@@ -119,7 +119,7 @@ fn a_look_ends_it_once_all_is_known() {
     assert_eq!(until(&design, &same), (6, Stopped::Known));
     let never = |ask: &RunAsk| if (ask.block + ask.side).is_multiple_of(2) { 130.0 } else { 100.0 };
     assert_eq!(until(&design, &never), (12, Stopped::LastLook));
-    // A target against itself shall say how far blocks spread.
+    // A target against itself should say how far blocks spread.
     design.same_target = true;
     assert_eq!(until(&design, &same), (12, Stopped::Known));
 }

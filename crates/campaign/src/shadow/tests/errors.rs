@@ -115,7 +115,7 @@ fn another_share_than_was_asked_for_is_said() {
         let shadow = ShadowFacts { share, passed, chosen, ..facts() };
         let ledger = Ledger::new(PairSettings::default());
         let found = ledger.comparison(CompareFacts::default(), &shadow, sides());
-        let text = "conversations are few or begin alike";
+        let text = "there are few conversations, or they begin alike";
         let own = found.caveats.into_iter().find(|caveat| caveat.message.contains(text));
         own.map(|own| (own.severity, own.message))
     };

@@ -28,7 +28,7 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
         let why = if configurations.iter().any(is_searched) {
             "no configuration has a goodput"
         } else {
-            "the sweep searched for no load"
+            "the sweep did not search for a goodput"
         };
         return (None, why.to_owned());
     };

@@ -79,7 +79,7 @@ fn counted(points: &[&PointSummary]) -> Delivery {
         return Delivery::Short;
     }
     let counted: Vec<RequestCount> =
-        points.iter().filter_map(|point| RequestCount::of(&point.point)).collect();
+        points.iter().filter_map(|point| RequestCount::from_point(&point.point)).collect();
     if counted.is_empty() {
         return Delivery::CannotTell;
     }
@@ -105,7 +105,7 @@ fn counted(points: &[&PointSummary]) -> Delivery {
 
 /// Requests of one run.
 struct RequestCount {
-    /// Due inside the window.
+    /// Scheduled inside the window.
     due: f64,
     /// More due than ended inside it.
     short: f64,
@@ -118,7 +118,7 @@ struct RequestCount {
 }
 
 impl RequestCount {
-    fn of(point: &Point) -> Option<Self> {
+    fn from_point(point: &Point) -> Option<Self> {
         let figures = &point.figures;
         let ended = delivered(figures)?;
         let due = positive(figures.scheduled_rps.map(|rate| rate * figures.window_s))?;

@@ -57,7 +57,7 @@ pub(super) fn knee(curve: &[(f64, f64)]) -> Option<f64> {
     None
 }
 
-/// From 0 to 1; none where all is the same, or not a number.
+/// From 0 to 1; none if all is the same, or not a number.
 fn normalised(curve: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> Option<Vec<f64>> {
     let (low, high) = curve
         .iter()

@@ -424,7 +424,7 @@ fn the_best_configuration_and_how_sure_that_is() {
     let mut void = b;
     void.sweep.as_mut().unwrap().verdict = Verdict::Void;
     assert_eq!(best(&[void, a]).0, Some(1));
-    assert!(best(&[]).1.starts_with("the sweep searched for no load"));
+    assert!(best(&[]).1.starts_with("the sweep did not search for a goodput"));
 }
 
 fn wild() -> impl Strategy<Value = f64> {

@@ -54,7 +54,7 @@ fn seen(point: &PointSummary) -> Option<UslPoint> {
     Some(UslPoint { n, x, weight: positive(Some(figures.window_s / x))? })
 }
 
-/// Where throughput is highest; none where it rises for ever, or as far as can be told.
+/// Where throughput is highest; none if it rises forever, or as far as can be told.
 fn peak([_, alpha, beta]: Law, most: f64) -> Option<f64> {
     let at = (beta > 0.0 && alpha < 1.0).then(|| ((1.0 - alpha) / beta).sqrt())?;
     (at <= REACH * most).then_some(at)
@@ -178,7 +178,7 @@ fn damped(mut matrix: [[f64; 3]; 3], damping: f64) -> [[f64; 3]; 3] {
     matrix
 }
 
-/// Elimination with the unknowns brought to one scale; none where the equations say the same twice.
+/// Elimination with the unknowns brought to one scale; none if the equations say the same twice.
 fn solve(matrix: [[f64; 3]; 3], vector: [f64; 3]) -> Option<[f64; 3]> {
     let scale: [f64; 3] = std::array::from_fn(|i| matrix[i][i].sqrt());
     if scale.iter().any(|s| !s.is_finite() || *s <= 0.0) {

@@ -13,10 +13,10 @@ use super::{fit, search};
 /// A claim that is too high by no more than this share is none.
 const OVER_CLAIM: f64 = 1.03;
 
-/// The answer, as far as it is known; none where none was asked for.
+/// The answer, as far as it is known; none if none was asked for.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     let slo = plan.slo.as_ref().filter(|_| plan.search)?;
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     let confirmed = search::confirmed(&view).filter(|level| below_shadow(&view, *level));
     let rejected = rejected(&view, confirmed);
     let runs: Vec<&SeenPoint<'_>> = confirmed
@@ -132,19 +132,19 @@ fn words(
     if let Some(level) = confirmed {
         if let Some((term, value)) = floor(view, level) {
             let text = format!(
-                "the highest load that meets the other terms is {} {unit}, and it makes \
+                "the highest load that meets the other terms is {} {unit}, which reaches only \
                  {value:.1}: `{term}` is out of reach",
                 short(level)
             );
             return (GoodputState::Unreachable, text);
         }
         if search::is_of_client(view) {
-            let text = "the client was the limit above it: its results there do not count; run it \
-                        on a larger machine, or on more cores";
+            let text = "above it, the client was the limit, so results there do not count; run \
+                        goodput on a larger machine, or on more cores";
             return (GoodputState::AtLeast, text.to_owned());
         }
         let Some(seen) = rejected.or_else(|| missed(view, confirmed, |_| true)) else {
-            let text = "no load within the limits of the sweep was over the limit".to_owned();
+            let text = "no load in the range of the sweep was over the limit".to_owned();
             return (GoodputState::AtLeast, text);
         };
         let how = match () {
@@ -165,7 +165,7 @@ fn limits(seen: &SeenPoint<'_>) -> String {
             let found = seen.figures.terms.iter().find(|found| found.term == *term);
             // Failures are outside of every limit, and a percentile of the rest does not show them.
             let share = found.and_then(|found| found.attainment).map(|share| {
-                format!(" ({:.2} % of the requests are inside it)", share.value * 100.0)
+                format!(" ({:.2} % of the requests are within it)", share.value * 100.0)
             });
             let value = || {
                 let value = found.and_then(|found| found.value)?;
@@ -182,7 +182,8 @@ fn limits(seen: &SeenPoint<'_>) -> String {
         }
         PointStanding::Missed(Miss::RateLimited) => {
             format!(
-                "the server turns requests away at {level} (429, 503): its limit is its capacity"
+                "the server rejects requests at {level} (429, 503): its configured limit is its \
+                 capacity"
             )
         }
         PointStanding::Missed(Miss::Errors) => {
@@ -197,8 +198,8 @@ fn limits(seen: &SeenPoint<'_>) -> String {
 fn aside(view: &CurveView<'_>) -> String {
     match (view.shadow, view.changed) {
         (Some(shadow), _) => format!(
-            "; levels above {} met the SLO although it missed twice: there is no single level at \
-             which the SLO is lost",
+            "; levels above {} met the SLO although it missed twice: no single level separates met \
+             from missed",
             short(shadow)
         ),
         (None, Some(_)) => {
@@ -228,17 +229,17 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
         let most = last.and_then(|last| last.figures.errors.first());
         let why = most.map_or(String::new(), |(class, _)| format!(" (mostly `{class}`)"));
         let times = view.in_vain();
-        let text = format!("no usable result{why}: {times} points in a row say nothing");
+        let text = format!("no usable result{why}: {times} points in a row have no usable figures");
         return (GoodputState::Unclear, text);
     }
     if view.shadow.is_some() {
-        let text = format!("the SLO is met and missed in no order{}", aside(view));
+        let text = format!("loads that meet and miss the SLO are in no order{}", aside(view));
         return (GoodputState::Unclear, text);
     }
     match lowest {
         None => (GoodputState::Unclear, "nothing has been measured yet".to_owned()),
         Some(seen) if seen.standing == PointStanding::Unclear(Unclear::Client) => {
-            let text = "the client is the limit: even the lowest load says nothing about the \
+            let text = "the client is the limit: even the lowest load shows nothing about the \
                         server"
                 .to_owned();
             (GoodputState::Unclear, text)
@@ -256,7 +257,7 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
             let tried = search::tried(view);
             let text = match tried.last() {
                 Some(level) => format!(
-                    "{} levels down to {} {unit} did not meet it in every confirming run",
+                    "none of {} levels down to {} {unit} met it in every confirming run",
                     tried.len(),
                     short(*level)
                 ),

@@ -69,7 +69,7 @@ pub(super) struct Belief {
 impl Belief {
     /// What runs say about where misses reach this share: those that the curve goes through, and those
     /// next to it. None for fewer than two runs. A crossing above the ceiling is out of the question.
-    pub(super) fn of(
+    pub(super) fn new(
         marks: &[FitMark],
         far: &[FitMark],
         allowed: f64,
@@ -84,7 +84,7 @@ impl Belief {
         let centre = marks.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
         let ceiling = ceiling.map_or(f64::INFINITY, f64::ln);
         let crossings: Vec<f64> = crossings(centre).filter(|x| *x <= ceiling).collect();
-        let spread = DevianceSpread::of(marks);
+        let spread = DevianceSpread::from_marks(marks);
         let mut cells = Vec::with_capacity(crossings.len() * SLOPE_STEPS);
         let slopes: Vec<(f64, f64)> = slopes().collect();
         let kinds = KINDNESS.map(|by| (kinder(marks, by), kinder(far, by)));
@@ -248,7 +248,7 @@ struct DevianceSpread {
 }
 
 impl DevianceSpread {
-    fn of(marks: &[FitMark]) -> Self {
+    fn from_marks(marks: &[FitMark]) -> Self {
         // A run without a miss fits to any spread.
         let told = marks.iter().filter(|mark| mark.y > 0.0).count();
         Self { runs: told as f64 }

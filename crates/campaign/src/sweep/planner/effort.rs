@@ -48,7 +48,7 @@ pub(super) struct EffortMeasures {
 }
 
 impl EffortMeasures {
-    pub(super) fn of(effort: Effort) -> Self {
+    pub(super) fn from_effort(effort: Effort) -> Self {
         let standard = Self {
             least_s: 60.0,
             times_p99: 5.0,
@@ -105,7 +105,7 @@ impl EffortMeasures {
         }
     }
 
-    /// Requests that a point shall have.
+    /// Requests that a point should have.
     pub(super) fn requests(&self, purpose: Purpose) -> f64 {
         match purpose {
             Purpose::Focus => self.focus,

@@ -23,7 +23,7 @@ type Part = (&'static str, f64, f64);
 
 /// How long it takes from here; none before the warm-up has told how fast the server is.
 pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     view.warm?;
     if next(plan, points) == SweepStep::Done {
         return Some(TimeEstimate { seconds: 0.0, points: 0, parts: Vec::new() });
@@ -46,7 +46,7 @@ pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
     let needed = needed(&view);
     let seconds = (stated - spent).max(needed).round();
     if left.is_empty() {
-        left.push(("what is left".to_owned(), seconds));
+        left.push(("remaining".to_owned(), seconds));
     }
     let points = (planned - done).max(1.0) as u32;
     Some(TimeEstimate { seconds, points, parts: left })
@@ -114,7 +114,7 @@ fn parts(view: &CurveView<'_>) -> Vec<Part> {
     } else {
         let has_anchor = levels.len() > 2 && grid::is_long(view);
         let n = levels.len() as f64 + f64::from(u8::from(has_anchor));
-        parts.push(("levels asked for", n * twins, n * twins * coarse));
+        parts.push(("given levels", n * twins, n * twins * coarse));
         let (first, last) = (levels.first(), levels.last());
         let steps = (levels.len().max(2) - 1) as f64;
         ratio = first.zip(last).map_or(ratio, |(first, last)| (last / first).powf(1.0 / steps));

@@ -14,7 +14,7 @@ const COMPARABLE: u64 = 300;
 
 /// What to know about a sweep: servers that changed on the way, limits that are not the server's.
 pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
-    let view = CurveView::of(plan, points);
+    let view = CurveView::new(plan, points);
     let mut found = conflicts(&view);
     found.extend(moved(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
     found.extend(refused(&view));
@@ -52,7 +52,7 @@ fn conflicts(view: &CurveView<'_>) -> Vec<Caveat> {
                     CaveatCode::NotMonotone,
                     Severity::Warn,
                     format!(
-                        "{missed} missed the SLO twice although {kept} met it: the answer stays \
+                        "{missed} missed the SLO twice although {kept} met it: the goodput stays \
                          below {missed}"
                     ),
                 )
@@ -112,8 +112,8 @@ fn refused(view: &CurveView<'_>) -> Option<Caveat> {
     let levels = view.seen.iter().filter(|seen| is_refused(&seen.standing)).map(|seen| seen.level);
     let level = levels.min_by(f64::total_cmp)?;
     let message = format!(
-        "from {level} on the server turns requests away (429, 503): its limit is its capacity, \
-         even if the machine could do more"
+        "from {level} on, the server rejects requests (429, 503): its configured limit is its \
+         capacity, even if the machine could do more"
     );
     Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
 }
@@ -121,8 +121,7 @@ fn refused(view: &CurveView<'_>) -> Option<Caveat> {
 fn client(view: &CurveView<'_>) -> Option<Caveat> {
     let level = view.client_limit()?;
     let message = format!(
-        "at {level} the client was the bottleneck: that point says nothing \
-                           about the server"
+        "at {level}, the client was the bottleneck: that point shows nothing about the server"
     );
     let caveat = Caveat::new(CaveatCode::NearCeiling, Severity::Warn, message);
     Some(caveat.advise("give the client more cores or its own machine"))

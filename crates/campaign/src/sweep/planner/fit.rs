@@ -53,24 +53,24 @@ struct Fit {
     term: Option<SloTerm>,
 }
 
-/// The lowest crossing of all terms; none where no point is near.
+/// The lowest crossing of all terms; none if no point is near.
 pub(super) fn crossing(view: &CurveView<'_>) -> Option<Crossing> {
     nearest(view).map(|(fit, _)| fit.crossing)
 }
 
-/// How sure that crossing is, given that it does not lie above the ceiling; none where too little is
+/// How sure that crossing is, given that it does not lie above the ceiling; none if too little is
 /// known.
 pub(super) fn belief(view: &CurveView<'_>, ceiling: Option<f64>) -> Option<Belief> {
     let (fit, near) = nearest(view)?;
     let (marks, far) = apart(view, &near, fit.allowed?, fit.term.as_ref());
-    Belief::of(&marks, &far, fit.allowed?, ceiling)
+    Belief::new(&marks, &far, fit.allowed?, ceiling)
 }
 
 /// The same of the share of good requests, whatever it must be.
 pub(super) fn attainment(view: &CurveView<'_>) -> Option<Belief> {
     let (fit, near) = nearest(view)?;
     let (marks, far) = apart(view, &near, fit.allowed?, None);
-    Belief::of(&marks, &far, fit.allowed?, None)
+    Belief::new(&marks, &far, fit.allowed?, None)
 }
 
 /// What points say about a term: those that the curve goes through, and those that are far away, were

@@ -47,7 +47,7 @@ fn second_look(view: &CurveView<'_>) -> Option<Wish> {
 fn coarse(view: &CurveView<'_>, close: f64) -> Option<Wish> {
     let ends = (view.low(), view.high());
     // Later runs are finer: their chance must not open the bracket again. Where a server that
-    // changed has left no end of it, it begins anew.
+    // changed has left no end of it, it begins again.
     let is_closed = ends.0.is_some() && ends.1.is_some();
     if is_closed && view.seen.iter().any(|seen| !seen.is_coarse()) {
         return None;

@@ -296,7 +296,7 @@ fn a_rate_limit_is_a_capacity_and_named() {
     });
     let goodput = answered(&plan, &points);
     assert_eq!(state(&goodput), GoodputState::Found);
-    assert!(goodput.because.contains("turns requests away"), "{}", goodput.because);
+    assert!(goodput.because.contains("rejects requests"), "{}", goodput.because);
     let confirmed = goodput.confirmed.unwrap();
     assert!((14.0..=15.2).contains(&confirmed), "{confirmed}");
     let codes: Vec<_> = findings(&plan, &points).iter().map(|caveat| caveat.code).collect();

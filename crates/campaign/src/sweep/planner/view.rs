@@ -64,7 +64,7 @@ pub(super) struct CurveView<'a> {
 }
 
 impl<'a> CurveView<'a> {
-    pub(super) fn of(plan: &'a SweepPlan, points: &'a [Point]) -> Self {
+    pub(super) fn new(plan: &'a SweepPlan, points: &'a [Point]) -> Self {
         let warm = points
             .iter()
             .find(|point| point.ask.purpose == Purpose::WarmUp && point.figures.ok > 0)
@@ -73,7 +73,7 @@ impl<'a> CurveView<'a> {
         let mut view = Self {
             plan,
             points,
-            pace: EffortMeasures::of(plan.effort),
+            pace: EffortMeasures::from_effort(plan.effort),
             warm,
             seen: seen.collect(),
             conflicts: Vec::new(),
@@ -328,9 +328,9 @@ impl SeenPoint<'_> {
 
 fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<SeenPoint<'a>> {
     let Point { ask, figures } = point;
-    let is_beside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
+    let is_aside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
     let level = ask.level.value();
-    if is_beside || ask.level.axis() != plan.axis || !level.is_finite() || level <= 0.0 {
+    if is_aside || ask.level.axis() != plan.axis || !level.is_finite() || level <= 0.0 {
         return None;
     }
     let standing = match judge_load(figures, plan) {

@@ -44,8 +44,8 @@ fn targets_and_their_names() {
         ("http://a http://b --reference C", "no target is named `C`"),
         ("http://a http://b --gpus 1,2,3", "--gpus has 3 numbers for 2 targets"),
         ("http://a http://b --price-per-gpu-hour 1,2,3", "has 3 numbers"),
-        ("http://a http://b --rate inf", "rate without end"),
-        ("http://a http://b --at-once --profile", "--profile does not go with --at-once"),
+        ("http://a http://b --rate inf", "cannot use --rate inf"),
+        ("http://a http://b --at-once --profile", "--profile cannot be combined with --at-once"),
         ("http://a http://b --rate 0", "rate"),
     ] {
         let why = match Arguments::try_parse_from(
@@ -173,7 +173,7 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
     let mut itself = asked("http://a?k=x --aa --rate 1").unwrap();
     itself.targets.iter_mut().for_each(|one| one.url = format!("http://a?k={REDACTED}"));
     assert_eq!(complete(itself, "--resume out http://a?k=y").unwrap(), ["http://a?k=y"; 2]);
-    // Letters in the order typed, whoever is the reference.
+    // Letters in the order typed, whichever side is the reference.
     let letters = asked("http://a http://b --reference B --rate 1").unwrap();
     let again = complete(letters, "--resume out http://a http://b");
     assert_eq!(again.unwrap(), ["http://b", "http://a"]);

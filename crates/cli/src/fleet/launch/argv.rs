@@ -22,12 +22,12 @@ pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
         words.push("run".to_owned());
     }
     if let Some(twice) = words.iter().find_map(|word| ours(word)) {
-        return Err(Failed::usage(format!("{twice} is what the launcher gives each rank"))
-            .hint(format!("leave {twice} out of the words after `--`")));
+        return Err(Failed::usage(format!("the launcher sets {twice} for each rank"))
+            .hint(format!("remove {twice} from the arguments after `--`")));
     }
     if let Some(file) = &launch.plan {
         let file = file.to_str().ok_or_else(|| {
-            Failed::usage("the name of the plan file is no text").hint("rename it")
+            Failed::usage("the name of the plan file is not valid UTF-8").hint("rename it")
         })?;
         words.extend(["--plan".to_owned(), file.to_owned()]);
     }
@@ -35,7 +35,7 @@ pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
         Verb::Run(args) => of_run(&args)?,
         Verb::Sweep(args) => {
             if args.serve.serve.is_some() {
-                return Err(Failed::usage("every rank would start the server of --serve")
+                return Err(Failed::usage("with --serve, every rank would start a server")
                     .hint("start it once, and give its URL"));
             }
             check_target(args.target.as_deref())?;
@@ -46,7 +46,7 @@ pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
     Ok(RankCommand { words: without_plan(words), ..asked })
 }
 
-/// How long it takes at most once it has begun, where that can be said.
+/// The longest that it takes once it has begun; none if that is unknown.
 pub(super) fn length(command: &RankCommand) -> Result<Option<Duration>, Failed> {
     let Verb::Run(args) = parse(&command.words_here())? else { return Ok(None) };
     let once = plan::resolve(&args)?.longest();
@@ -62,7 +62,7 @@ fn parse(words: &[String]) -> Result<Verb, Failed> {
     Arguments::try_parse_from(line).map(|arguments| arguments.verb).map_err(|error| {
         let said = error.to_string();
         let said = said.trim_start_matches("error: ").trim_end().to_owned();
-        Failed::usage(format!("the words after `--`: {said}"))
+        Failed::usage(format!("the arguments after `--`: {said}"))
     })
 }
 
@@ -73,13 +73,13 @@ fn ours(word: &str) -> Option<&'static str> {
 }
 
 fn wrong_verb() -> Failed {
-    Failed::usage("only `run` and `sweep` can be sent by many")
+    Failed::usage("only `run` and `sweep` can use a fleet")
         .hint("write `-- run URL …` or `-- sweep URL …`")
 }
 
 fn of_run(args: &RunArgs) -> Result<RankCommand, Failed> {
     let plan = args.plan.as_deref().map(read_plan).transpose().map_err(|error| {
-        Failed::usage(error.to_string()).hint("plan.toml of a run folder is such a file")
+        Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
     })?;
     let planned = plan.as_ref().map(|plan| plan.target.url.as_str());
     check_target(args.target.as_deref().or(planned))?;
@@ -100,7 +100,7 @@ fn of_endpoint(
     let key_env = args.api_key_env.as_deref().unwrap_or(plan::DEFAULT_KEY_ENV);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if key_env.is_empty() || !key_env.bytes().all(is_fit) {
-        return Err(Failed::usage(format!("`{key_env}` is no name of a variable")));
+        return Err(Failed::usage(format!("`{key_env}` is not a valid variable name")));
     }
     let (words, out) = (Vec::new(), output.out.clone());
     Ok(RankCommand { words, plan: None, out, key_env: key_env.to_owned() })
@@ -108,8 +108,8 @@ fn of_endpoint(
 
 /// What of it is written into the job.
 fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
-    let beside = &args.beside;
-    let traces = beside.traces.as_deref().filter(|traces| traces.contains("://"));
+    let hooks = &args.hooks;
+    let traces = hooks.traces.as_deref().filter(|traces| traces.contains("://"));
     let gpu = args.observe.gpu.iter().flat_map(GpuPlan::exporters).map(String::as_str);
     let pages = args.observe.metrics_urls.iter().map(String::as_str);
     JobText {
@@ -118,8 +118,8 @@ fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
         extra_body: args.extra_body.as_deref(),
         meta: &args.observe.meta,
         commands: [
-            ("--before-cmd", beside.before_cmd.as_deref()),
-            ("--after-cmd", beside.after_cmd.as_deref()),
+            ("--before-cmd", hooks.before_cmd.as_deref()),
+            ("--after-cmd", hooks.after_cmd.as_deref()),
         ],
     }
 }
@@ -131,7 +131,7 @@ fn check_target(target: Option<&str>) -> Result<(), Failed> {
     if lower.starts_with("http://") || lower.starts_with("https://") {
         return Ok(());
     }
-    Err(Failed::usage(format!("`{url}` is no target that many can share"))
+    Err(Failed::usage(format!("the ranks of a fleet cannot share the target `{url}`"))
         .hint("give an http:// or https:// URL; `goodput mock --listen …` serves one"))
 }
 
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_many_can_do_is_taken() {
+    fn a_job_takes_only_what_ranks_can_share() {
         let table = [
             ("report runs/x", "only `run` and `sweep`"),
-            ("run mock --rate 1", "no target that many can share"),
-            ("run mock", "no target that many can share"),
-            ("run http://h --rate 1 --shard 0/2", "--shard is what the launcher gives"),
-            ("run http://h --rate 1 --shard=0/2", "--shard is what the launcher gives"),
-            ("run http://h --rate 1 --rendezvous h:1", "--rendezvous is what the launcher gives"),
+            ("run mock --rate 1", "cannot share the target"),
+            ("run mock", "cannot share the target"),
+            ("run http://h --rate 1 --shard 0/2", "the launcher sets --shard"),
+            ("run http://h --rate 1 --shard=0/2", "the launcher sets --shard"),
+            ("run http://h --rate 1 --rendezvous h:1", "the launcher sets --rendezvous"),
             ("run http://h --no-such-flag", "unexpected argument '--no-such-flag'"),
             ("run http://me:pw@h/v1 --rate 1", "the user in a URL would be written"),
             ("run http://h --rate 1 -H Authorization:x", "header `Authorization` would be"),
@@ -196,8 +196,8 @@ mod tests {
             ),
             ("run http://h --rate 1 --meta hf-token=x", "`hf-token` would be"),
             ("run http://h --rate 1 --after-cmd a;TOKEN=x", "a secret in --after-cmd would be"),
-            ("run http://h --api-key-env A-B --rate 1", "no name of a variable"),
-            ("sweep http://h --serve x", "every rank would start the server"),
+            ("run http://h --api-key-env A-B --rate 1", "not a valid variable name"),
+            ("sweep http://h --serve x", "every rank would start a server"),
             ("run --plan /no/such/plan.toml", "plan.toml"),
         ];
         for (words, expected) in table {

@@ -40,7 +40,7 @@ fn assert_all_counted(result: &Value) {
 }
 
 /// Sixty requests of four users while the candidate is at this address.
-fn users_beside(candidate: &str, more: &[&str]) -> Value {
+fn users_during(candidate: &str, more: &[&str]) -> Value {
     let session = Session::new();
     let primary = Server::start(|_| Some(good("a")));
     let caps = ["--max-in-flight", "4", "--max-queue", "8"];
@@ -60,9 +60,9 @@ fn users_beside(candidate: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn a_dead_candidate_harms_nobody() {
+fn a_dead_candidate_harms_no_client() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let result = users_beside(&format!("http://127.0.0.1:{port}"), &["--stop-at-errors", "100%"]);
+    let result = users_during(&format!("http://127.0.0.1:{port}"), &["--stop-at-errors", "100%"]);
     assert_eq!(fact(&result, "pairs"), fact(&result, "mirrored"), "each failure is of a pair");
     let failures = result["shadow"]["failures"].to_string();
     assert!(failures.contains("connect"), "{failures}");
@@ -70,17 +70,17 @@ fn a_dead_candidate_harms_nobody() {
 }
 
 #[test]
-fn a_hanging_candidate_harms_nobody() {
+fn a_hanging_candidate_harms_no_client() {
     let candidate = Server::hanging();
-    let result = users_beside(&candidate.url(), &["--candidate-timeout", "1h"]);
-    // Four are under way, one is at hand, eight wait.
+    let result = users_during(&candidate.url(), &["--candidate-timeout", "1h"]);
+    // Four are in flight, one is ready to be sent, eight wait.
     let full = dropped(&result, "queue_full");
     assert!((47..=52).contains(&full), "{}", result["shadow"]["facts"]);
     assert!(candidate.requests.load(Ordering::SeqCst) <= 4);
 }
 
 #[test]
-fn a_candidate_of_garbage_harms_nobody() {
+fn a_candidate_of_garbage_harms_no_client() {
     let garbage = |number: usize| {
         Some(match number % 3 {
             0 => b"\x00\xff no HTTP at all \r\n\r\n".to_vec(),
@@ -88,18 +88,18 @@ fn a_candidate_of_garbage_harms_nobody() {
             _ => answer_of("500 Oh", b"<html>\x1b[2J</html>"),
         })
     };
-    let result = users_beside(&Server::start(garbage).url(), &["--stop-at-errors", "100%"]);
+    let result = users_during(&Server::start(garbage).url(), &["--stop-at-errors", "100%"]);
     assert_eq!(fact(&result, "pairs"), fact(&result, "mirrored"));
     assert_eq!(result["shadow"]["good"], 0);
 }
 
 #[test]
-fn a_candidate_ten_times_slower_harms_nobody() {
+fn a_candidate_ten_times_slower_harms_no_client() {
     let candidate = Server::start(|_| {
         pause(Nanos::from_millis(20));
         Some(good("b"))
     });
-    let result = users_beside(&candidate.url(), &["--stop-at-errors", "100%"]);
+    let result = users_during(&candidate.url(), &["--stop-at-errors", "100%"]);
     assert!(fact(&result, "pairs") > 0 && result["shadow"]["good"] == result["shadow"]["pairs"]);
 }
 
@@ -241,14 +241,14 @@ fn a_signal_stops_mirroring_at_once_and_starts_it_again() {
     shadow.until_metric("goodput_shadow_in_flight", 1.0);
     shadow.signal("-USR1");
     shadow.until("mirroring is switched off");
-    // What is under way is given up, and nothing more goes there.
+    // Requests in flight are abandoned, and no more are sent.
     shadow.until_metric("goodput_shadow_cut_total", 1.0);
     assert_eq!(shadow.metric("goodput_shadow_state{state=\"switched_off\"}"), 1.0);
     ask(3);
     assert_eq!(shadow.metric("goodput_shadow_dropped_total{reason=\"switched_off\"}"), 3.0);
     assert_eq!(candidate.requests.load(Ordering::SeqCst), 2);
     shadow.signal("-USR1");
-    shadow.until("mirroring goes on");
+    shadow.until("mirroring continues");
     ask(2);
     shadow.until_metric("goodput_shadow_pairs_total", 3.0);
     for side in ["primary", "candidate"] {
@@ -291,7 +291,7 @@ fn a_candidate_that_fails_is_left_alone_and_tried_again() {
     // On a machine that froze one may be the next try; that fails, and the pause is longer.
     ask_until(&|| shadow.metric("goodput_shadow_dropped_total{reason=\"errors\"}") >= 1.0);
     is_well.store(true, Ordering::SeqCst);
-    ask_until(&|| shadow.said().contains("mirroring goes on"));
+    ask_until(&|| shadow.said().contains("mirroring continues"));
     let (outcome, result) = shadow.end();
     assert!(at(&result, "shadow.facts.ended").is_null(), "{}", result["shadow"]["facts"]);
     assert_all_counted(&result);
@@ -343,7 +343,7 @@ fn assert_latency_is_the_primarys(candidate: &str) {
     let more = [&more[..], &["--stop-at-errors", "100%"]].concat();
     let sides = [&primary.url(), candidate];
     let shadow = Shadow::start(&session, sides, &more);
-    let alone = Shadow::start(&other, sides, &["--only-model", "nobodys"]);
+    let alone = Shadow::start(&other, sides, &["--only-model", "other-model"]);
     let took = |shadow: &Shadow| {
         let begin = now();
         assert_eq!(shadow.ask(&short()).0, 200);

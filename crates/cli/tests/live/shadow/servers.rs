@@ -42,7 +42,7 @@ impl Shadow {
             }
         });
         let shadow = Self { child: Some(child), said, reader: Some(reader) };
-        shadow.until("answers come from");
+        shadow.until("of the requests also go to");
         shadow
     }
 

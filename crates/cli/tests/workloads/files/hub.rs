@@ -1,4 +1,4 @@
-//! Tokenizers and data sets of a hub: from its cache, or fetched once.
+//! Tokenizers and datasets of a hub: from its cache, or fetched once.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn shown(session: &Session, args: &[&str], vars: &[(&str, &str)]) -> (Outcome, V
     (outcome, view)
 }
 
-/// A port at which nobody listens.
+/// A port at which nothing listens.
 fn closed() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -51,8 +51,8 @@ fn a_tokenizer_is_found_in_the_cache_of_the_hub() {
     fs::create_dir_all(session.path("hf/hub/models--org--name/refs")).unwrap();
     fs::write(session.path("hf/hub/models--org--name/refs/main"), COMMIT).unwrap();
     fs::write(session.path("p.txt"), "a-b c-d e-f\n").unwrap();
-    let nobody = closed();
-    let vars = [("HF_ENDPOINT", nobody.as_str())];
+    let silent = closed();
+    let vars = [("HF_ENDPOINT", silent.as_str())];
     let (outcome, view) = shown(&session, &["p.txt", "--tokenizer", "org/name"], &vars);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert_eq!(view["previews"][0]["input_tokens"], 3);
@@ -61,9 +61,9 @@ fn a_tokenizer_is_found_in_the_cache_of_the_hub() {
     assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
     let cache = session.path("hf/hub").display().to_string();
     let words =
-        ["`org/other` is not in the hub's cache", &cache, &nobody, "hint: ", "tokenizer.json"];
+        ["`org/other` is not in the hub's cache", &cache, &silent, "hint: ", "tokenizer.json"];
     assert!(words.iter().all(|word| outcome.stderr.contains(word)), "{}", outcome.stderr);
-    // Nobody is asked where the environment forbids it.
+    // No request is made if the environment forbids it.
     let hub = Server::start(|_| vec![answer("500 Oops", "text/plain", "asked")]);
     let url = hub.url();
     let vars = [("HF_ENDPOINT", url.as_str()), ("HF_HUB_OFFLINE", "1")];

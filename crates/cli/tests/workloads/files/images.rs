@@ -54,7 +54,7 @@ fn images_of_a_folder_travel_with_their_captions() {
     assert!(records.iter().all(|record| record.planned.images == 1));
     let shown = session.run(&["workload", "show", "pictures", "--num-requests", "7", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()["images"], 7);
-    // A file that is no whole image stops the run, or is left out and counted.
+    // A file that is not a complete image stops the run, or is left out and counted.
     fs::write(session.path("pictures/c.png"), &base64(RED)[..50]).unwrap();
     let broken = session.run(&["workload", "show", "pictures", "--num-requests", "3"]);
     assert_eq!(broken.code, Some(2));

@@ -154,7 +154,7 @@ fn constraints_that_are_none_are_refused_before_the_run() {
         ("regex", "(", "regex"),
         ("choice", "a\na\n", "choice"),
         ("choice", " \n", "choice"),
-        ("yaml", "x", "json, regex, choice or grammar"),
+        ("yaml", "x", "json, regex, choice, or grammar"),
         ("json:200%", "{}", "json:50%"),
     ];
     for (kind, text, word) in cases {

@@ -1,4 +1,4 @@
-//! Files of other people: data sets, tokenizers and images, from the disk and from a hub; and what
+//! Files of other people: datasets, tokenizers and images, from the disk and from a hub; and what
 //! is found out about the answers to them.
 
 mod hub;
@@ -25,7 +25,7 @@ fn saying(text: impl Fn(&ArrivedRequest) -> String + Send + Sync + 'static) -> S
     })
 }
 
-/// One user, whose requests arrive in the order of their numbers, and nobody else.
+/// One user, whose requests arrive in the order of their numbers.
 const ALONE: [&str; 7] = ["--model", "m", "--no-probe", "--canary", "off", "--concurrency", "1"];
 
 fn bodies(server: &Server) -> Vec<Value> {
@@ -45,7 +45,7 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Runs the data set of this file against the mock: prompts in the order of requests, and summary.
+/// Runs the dataset of this file against the mock: prompts in the order of requests, and summary.
 fn played(session: &Session, file: &str, args: &[&str]) -> (Vec<String>, Value) {
     let load = ["--dataset", file, "--concurrency", "2", "--canary", "off", "--save-text"];
     let (outcome, summary) = session.measure("mock:fast", &[&load, args].concat());
@@ -64,7 +64,8 @@ fn notes(summary: &Value) -> Vec<&str> {
     at(summary, "run.notes").as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect()
 }
 
-/// Conversations of so many turns each: `talk 0 question 0`, answered `talk 0 answer 0`, and so on.
+/// Conversations of this many turns each: `talk 0 question 0`, answered `talk 0 answer 0`, and so
+/// on.
 fn sharegpt(talks: usize, turns: usize) -> String {
     let said = |talk: usize, turn: usize| {
         [("human", "question"), ("gpt", "answer")].map(
@@ -179,7 +180,7 @@ fn messages_reach_the_body_as_they_are() {
         "stream": false, "max_completion_tokens": 9, "user": "someone"});
     let session = with_file("m.jsonl", lines(&[line]));
     let server = saying(|_| "sun".to_owned());
-    // Turns of a data set's own are no turns of ours: with all of them, the last one is the body.
+    // A dataset's own turns are not `--turns`: the body holds all of them, up to the last.
     let args = ["--dataset", "m.jsonl", "--turns", "9", "--history", "dataset"];
     let args = [&ALONE[..], &args, &["--num-requests", "2"]].concat();
     let (_, summary) = session.measure(&server.url(), &args);

@@ -46,7 +46,7 @@ const BAD: [Case; 17] = [
         &[],
         "f.jsonl: no field `conversations`, `messages` or `prompt`|`foo`|hint: ",
     ),
-    ("p.txt", b"a\n", &["--dataset-format", "yaml"], "`yaml` is not a form of data set|`sharegpt`"),
+    ("p.txt", b"a\n", &["--dataset-format", "yaml"], "`yaml` is not a form of dataset|`sharegpt`"),
     ("folder/p.txt", b"a\n", FOLDER, "folder: is a folder, expected a file"),
     ("p.txt", b"a\n", &["--dataset", "missing.txt"], "missing.txt: cannot be opened: No such file"),
 ];

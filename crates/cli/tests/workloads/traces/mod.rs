@@ -77,7 +77,7 @@ fn equal_blocks_of_a_trace_are_found_in_the_servers_cache() {
         (0.0, 1536, 2, &[1, 2, 3]),
         // Two blocks in common, though the third is known too, behind others.
         (1.0, 1536, 2, &[1, 2, 9]),
-        // A first block that nobody had.
+        // A first block that no other request has.
         (2.0, 1536, 2, &[7, 8, 6]),
         // All of it: the last token is computed, so not its block.
         (3.0, 1536, 2, &[1, 2, 3]),
@@ -162,7 +162,7 @@ fn requests_are_due_at_the_instants_of_the_trace() {
         assert_eq!(summary["replay"]["n"], instants.len());
         let outside = rows.len() - instants.len();
         let note = format!(
-            "t: {outside} of 4 entries left out: outside of the selected time range ({outside})"
+            "t: {outside} of 4 entries left out: outside the selected time range ({outside})"
         );
         assert_eq!(notes(&summary).contains(&&*note), outside > 0, "{:?}", notes(&summary));
     }

@@ -9,7 +9,7 @@ use super::template::{Template, variable};
 pub(super) struct FieldPaths(Vec<(Vec<String>, Template)>);
 
 impl FieldPaths {
-    /// The shape of a format; none where it writes no object.
+    /// The shape of a format; none if it writes no object.
     pub(super) fn parse(format: &str) -> Option<Self> {
         let Ok(Value::Object(object)) = serde_json::from_str(&quoted(format)?) else { return None };
         let mut leaves = Vec::new();

@@ -34,7 +34,7 @@ impl Template {
             let (name, behind) = variable(behind)?;
             template.text(before);
             if template.parts.last().is_some_and(|(_, text)| text.is_empty()) {
-                return Err(format!("nothing stands between `${name}` and the variable before it"));
+                return Err(format!("nothing separates `${name}` from the variable before it"));
             }
             template.parts.push((name.to_owned(), String::new()));
             rest = behind;
@@ -56,7 +56,7 @@ impl Template {
         self.parts.iter().any(|(variable, _)| variable == name)
     }
 
-    /// Variables and their values in a line; none where it was not written by this format.
+    /// Variables and their values in a line; none if it was not written by this format.
     pub(super) fn values<'a>(&'a self, line: &'a str) -> Option<Vec<(&'a str, Cow<'a, str>)>> {
         let mut rest = line.strip_prefix(self.head.as_str())?;
         let mut found = Vec::with_capacity(self.parts.len());
@@ -255,7 +255,7 @@ mod tests {
         for (wrong, why) in [
             ("", "no variable"),
             ("x y", "no variable"),
-            ("$a$b", "nothing stands between"),
+            ("$a$b", "nothing separates"),
             ("$ x", "without the name"),
             ("${a", "without `}`"),
             ("log_format main", "without a format"),

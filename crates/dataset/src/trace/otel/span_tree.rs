@@ -51,6 +51,6 @@ impl SpanFamily {
         }
         let own = span.id.and_then(|id| self.0.get_mut(&id))?;
         let is_again = std::mem::replace(&mut own.is_taken, true);
-        is_again.then_some("the same span again")
+        is_again.then_some("duplicate span")
     }
 }

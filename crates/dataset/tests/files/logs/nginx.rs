@@ -166,8 +166,8 @@ fn lines_of_another_format_are_refused_without_a_word_of_them() {
     }
     for (format, why) in [
         ("$status $request $content_length", "does not say when requests ended"),
-        ("$msec $status", "does not say what was asked for"),
-        ("$msec$status", "nothing stands between"),
+        ("$msec $status", "does not say what was requested"),
+        ("$msec$status", "nothing separates"),
         ("$msec $request $content_length", "does not say how long answers are"),
     ] {
         assert!(load("access.log", &good, &nginx(format)).unwrap_err().contains(why), "{format}");

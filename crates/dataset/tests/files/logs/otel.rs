@@ -176,7 +176,7 @@ fn every_shape_gives_the_same_requests() {
             ("not a gen_ai span", 1),
             ("not a generation", 1),
             ("part of another generation", 1),
-            ("the same span again", 1),
+            ("duplicate span", 1),
             ("without token counts", 1),
         ];
         assert_eq!(skipped, expected, "{text}");

@@ -23,7 +23,7 @@ use crate::run::Lab;
 use crate::saved as runs;
 use crate::sweep::{self, SavedSweep};
 
-/// The numbers of a saved comparison, computed anew from the logs of its runs; none where the folder
+/// The numbers of a saved comparison, computed again from the logs of its runs; none if the folder
 /// holds no comparison.
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, Failed>> {
     let folder = CampaignFolder::open(Campaign::Comparison, path)?;
@@ -44,8 +44,8 @@ pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<Comparison, F
             let sides = request.targets.iter().map(side).collect();
             (CompareFacts { state, ..CompareFacts::default() }, sides, None)
         };
-        let beside = ComparisonContext { proof, floor, insists: request.anyway };
-        Ok(Comparison::paired(facts, request.design, sides, cells, beside))
+        let context = ComparisonContext { proof, floor, insists: request.anyway };
+        Ok(Comparison::paired(facts, request.design, sides, cells, context))
     };
     Some(read())
 }
@@ -186,7 +186,7 @@ pub(super) fn of_run(ask: RunAsk, path: &Path, summary: &Summary) -> Result<Comp
         verdict: summary.verdict,
         doubt: doubt(&summary.caveats),
         figures: figures(summary),
-        facts: SideFacts::of(&plan, summary, machine(&manifest.host)),
+        facts: SideFacts::from_run(&plan, summary, machine(&manifest.host)),
     })
 }
 

@@ -21,7 +21,7 @@ pub struct CompareRequest {
     /// What makes a side's engine the one that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch_cmd: Option<String>,
-    /// Whether there shall be a verdict though the sides are not comparable.
+    /// Whether there should be a verdict though the sides are not comparable.
     pub anyway: bool,
     /// Measured seconds of the points of a search, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ impl CompareRequest {
         self.targets.iter().enumerate().find_map(twin)
     }
 
-    /// What goodput and attainment are about, and who asked for it; empty without an SLO.
+    /// The SLO that goodput and attainment refer to, and where it comes from; empty without an SLO.
     pub fn slo(&self) -> String {
         let who = if self.slo_is_default { " (preset, the default of --search)" } else { "" };
         match promised(&self.plan.measure) {

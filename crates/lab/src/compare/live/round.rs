@@ -41,8 +41,8 @@ pub(super) struct StepOutcome {
 }
 
 impl CompareRun<'_> {
-    /// Warms every side up before the first block, and settles how much load there shall be. How it
-    /// ended, if it did.
+    /// Warms every side up before the first block, and settles how much load there should be. How
+    /// it ended, if it did.
     pub(super) fn warm_all(&mut self) -> Result<Option<CompareState>, Failed> {
         let is_settled = !self.request.design.levels.is_empty() || self.is_search();
         let mut places = 0..self.sides.len();
@@ -70,7 +70,7 @@ impl CompareRun<'_> {
 
     /// Half of what the reference carried.
     fn choose_level(&mut self, warm: &Summary) -> Result<(), Failed> {
-        let carried = Figures::of(warm).requests_per_s.filter(|rate| *rate > 0.0);
+        let carried = Figures::from_summary(warm).requests_per_s.filter(|rate| *rate > 0.0);
         let rate = carried.and_then(|rate| format!("{:.1e}", rate / 2.0).parse::<f64>().ok());
         let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).ok_or_else(|| {
             Failed::target("the warm-up did not show how much load the reference carries")
@@ -103,7 +103,7 @@ impl CompareRun<'_> {
         let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let context = RunContext { label, ..RunContext::default() };
         let summary = prepared.run(self.lab, &path, context)?;
-        let figures = Figures::of(&summary);
+        let figures = Figures::from_summary(&summary);
         let is_stopped = self.lab.interrupt.is_interrupted();
         if figures.ok == 0 && !is_stopped {
             let name = &side.spec.name;
@@ -121,7 +121,7 @@ impl CompareRun<'_> {
         Ok(Some(summary))
     }
 
-    /// Waits for a side that was started anew, so long at least.
+    /// Waits for a side that was started again, so long at least.
     pub(super) fn arrive(&mut self, place: usize, least: Duration) -> Result<(), Failed> {
         let Some(side) = self.sides.get_mut(place) else { return Ok(()) };
         let mut plan = side.spec.plan(&self.request.plan);
@@ -187,7 +187,7 @@ impl CompareRun<'_> {
         let place = RunContext { label, is_silent, start, ..RunContext::default() };
         let path = self.path(ask, &level.folder_name());
         let summary = prepared.run(self.lab, &path, place)?;
-        let figures = Figures::of(&summary);
+        let figures = Figures::from_summary(&summary);
         let standing = judge(&figures, &SweepPlan::default());
         let is_gone = standing == PointStanding::Unclear(Unclear::ServerGone)
             || (figures.ok == 0 && figures.failed > 0);

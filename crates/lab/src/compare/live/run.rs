@@ -372,10 +372,10 @@ impl<'a> CompareRun<'a> {
         let design = &self.request.design;
         // Every log is read for it.
         let proof = if is_last { folder::prove(&self.folder, design, &self.cells) } else { None };
-        let beside =
+        let context =
             ComparisonContext { proof, floor: self.floor.clone(), insists: self.request.anyway };
         let (facts, cells) = (self.facts.clone(), self.cells.clone());
-        let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, beside);
+        let comparison = Comparison::paired(facts, design.clone(), self.who(), cells, context);
         if let Err(error) = self.folder.write_summary(&comparison) {
             self.lab.observer.warn(error.to_string());
         }

@@ -20,7 +20,7 @@ pub(super) struct ReadyTarget {
     /// The plan that all share with this target, with everything settled that it left open.
     pub(super) plan: Plan,
     pub(super) ready: Arc<Ready>,
-    /// It has stood idle or has been started anew: it is to be warmed up.
+    /// It has stood idle or has been started again: it is to be warmed up.
     pub(super) is_cold: bool,
 }
 
@@ -36,7 +36,7 @@ impl ReadyTarget {
         }
     }
 
-    /// Its server was started anew: `settled` is what it says, `base` what all share.
+    /// Its server was started again: `settled` is what it says, `base` what all share.
     pub(super) fn renew(
         &mut self,
         base: &Plan,
@@ -68,7 +68,7 @@ pub(super) fn settle(
         check_plan(&plan)?;
         let ready = Arc::new(arrive(lab, &mut plan, one, switch)?);
         if place == 0 {
-            // Words cost what they cost there: all sides shall get the same prompts.
+            // Words cost what they cost there: all sides should get the same prompts.
             plan = prepare_on(lab, plan, Arc::clone(&ready))?.plan;
             request.plan.workload.clone_from(&plan.workload);
         }
@@ -161,8 +161,8 @@ fn part(
     match found.iter().try_for_each(forget) {
         Ok(()) => request.plan.workload.reset_cache = true,
         Err(failed) => lab.observer.note(format!(
-            "warning: `{one}` and `{other}` are the same server, and not all can be told to forget \
-             ({failed}): a run may find the prompts of the one before it in the prefix cache"
+            "warning: `{one}` and `{other}` are the same server, and its prefix cache cannot be \
+             cleared ({failed}): a run may find the prompts of the previous one in it"
         )),
     }
     Ok(())

@@ -31,7 +31,7 @@ pub struct TargetSpec {
     /// GPUs behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// Price of one of them, an hour.
+    /// Price of one of them per hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_per_gpu_hour: Option<f64>,
 }
@@ -93,11 +93,11 @@ struct TargetEntry {
 pub struct NamedTargets<'a> {
     /// A TOML file with a table for each target.
     pub list: Option<&'a Path>,
-    /// `NAME=TARGET` each, where there is no list.
+    /// `NAME=TARGET` each, without a list.
     pub typed: &'a [String],
-    /// The name of the one that the others are held against; the first where it has none.
+    /// The name of the one that the others are compared with; the first where it has none.
     pub reference: Option<&'a str>,
-    /// The only one shall be compared with itself.
+    /// The only one should be compared with itself.
     pub with_itself: bool,
     /// GPUs behind each: one number for all, or one for each.
     pub gpus: &'a [u32],

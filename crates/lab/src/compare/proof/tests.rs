@@ -9,7 +9,7 @@ use super::*;
 /// highest first, by sha256sum.
 const FIRST_TWO: &str = "8608602ce4a16c680b73ae2d7ae43e11dbf9ca10b3265cdc06a6705bbace103d";
 
-/// Number, hash and due instant.
+/// Number, hash and scheduled instant.
 type Line = (u64, Option<u64>, u64);
 
 const SENT: [Line; 3] = [(0, Some(0xa), 100), (1, Some(0xb), 250), (2, Some(0xc), 300)];

@@ -184,6 +184,7 @@ fn same_workload(run: &SideRun, found: &str) -> Result<(), Failed> {
         "the plan of `{path}` no longer makes the same requests: their hash was {was} and is now {found}"
     );
     let made = &run.manifest.version;
-    let hint = format!("goodput {made} made it; measure the baseline again with this version");
+    let hint =
+        format!("it was made by goodput {made}; measure the baseline again with this version");
     Err(Failed::usage(message).hint(hint))
 }

@@ -62,9 +62,9 @@ impl SideRun {
         Ok(Self { path: path.to_owned(), plan, manifest, summary })
     }
 
-    /// What must be the same on all sides.
+    /// What should be the same on all sides.
     pub(super) fn facts(&self) -> SideFacts {
-        SideFacts::of(&self.plan, &self.summary, machine(&self.manifest.host))
+        SideFacts::from_run(&self.plan, &self.summary, machine(&self.manifest.host))
     }
 
     /// Its load, where that is one number.
@@ -81,7 +81,7 @@ impl SideRun {
 #[derive(Default)]
 pub(super) struct SideResults {
     pub(super) runs: Vec<SideRun>,
-    /// The highest load that keeps the SLO, one of each sweep; none where it is not known. A sweep
+    /// The highest load that keeps the SLO, one of each sweep; none if it is not known. A sweep
     /// without an answer counts: what is left would be a choice.
     pub(super) answers: Vec<Option<Figure>>,
     /// As a sweep was told.

@@ -11,7 +11,7 @@ use crate::events::Observer;
 
 /// The loads.
 pub(super) struct Levels {
-    /// Loads that the reference and another have, ascending; empty where a load is not a number.
+    /// Loads that the reference and another have, ascending; empty if a load is not a number.
     pub(super) named: Vec<Level>,
     /// Whether all runs are of one level, whatever each side calls it.
     is_one: bool,

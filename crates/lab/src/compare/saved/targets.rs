@@ -118,7 +118,7 @@ fn check_twice(targets: &[ComparedServer]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The one that the others are held against goes first.
+/// The one that the others are compared with goes first.
 fn ordered(
     reference: Option<&str>,
     mut targets: Vec<ComparedServer>,
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_nobody_gave() {
+    fn names_that_were_not_given() {
         assert_eq!(authority("http://user@host:8000/v1?x=y"), "host:8000");
         assert_eq!(short("baseline", 0), "baseline");
         assert_eq!(short("2026-11-15T10-22-07Z-chat-run", 1), "B");

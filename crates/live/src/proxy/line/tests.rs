@@ -28,7 +28,7 @@ fn on_a_runtime(work: impl Future<Output = ()>) {
 }
 
 #[test]
-fn whoever_waits_for_a_client_is_woken_by_another_tasks_write() {
+fn a_task_waiting_for_a_client_is_woken_by_another_tasks_write() {
     on_a_runtime(async {
         let (line, mut client) = pair().await;
         let mut io = LineIo(Rc::clone(&line));
@@ -110,7 +110,7 @@ fn a_handshake_is_no_arrival() {
 }
 
 #[test]
-fn whoever_is_idle_makes_way_and_whoever_asks_does_not() {
+fn idle_connections_make_way_and_busy_ones_do_not() {
     on_a_runtime(async {
         let (line, mut client) = pair().await;
         let later = |ms| line.idle_since.get() + Nanos::from_millis(ms);
@@ -129,7 +129,7 @@ fn whoever_is_idle_makes_way_and_whoever_asks_does_not() {
         assert!(!line.make_way(later(0)) && !line.make_way(later(900)) && !line.makes_way());
         assert!(line.make_way(later(1_100)) && line.makes_way(), "the rest of it takes too long");
         assert_eq!(line.spare_since(), None, "once is enough");
-        // Between two requests there is no time to wait for.
+        // Between two requests nothing is awaited.
         let (line, _client) = pair().await;
         drop(line.begin(false));
         assert!(line.make_way(line.idle_since.get()));

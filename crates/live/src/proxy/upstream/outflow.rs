@@ -39,7 +39,7 @@ pub(super) struct Outflow {
 
 /// How the end of the body is told.
 enum Framing {
-    /// So many bytes are still to come from the body.
+    /// This many bytes are still to come from the body.
     Length(u64),
     /// By the last chunk, with these trailers.
     Chunked { trailers: Vec<HeaderName> },

@@ -41,7 +41,7 @@ impl TestRecording {
         assert!(self.capture.take(ask));
     }
 
-    /// A prompt of so many equal tokens, and one other behind them.
+    /// A prompt of this many equal tokens, and one other behind them.
     fn ask_tokens(&self, number: u64, (equal, other): (usize, u8)) {
         let body = format!(r#"{{"model":"m","prompt":[{}{other}]}}"#, "7,".repeat(equal));
         let (arrived, api) = (now(), Api::Completions);

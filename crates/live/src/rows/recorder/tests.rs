@@ -243,7 +243,7 @@ fn a_conversation_is_one_session_with_its_pauses() {
     told.extend([("assistant", "Nothing."), ("tool", "42")]);
     let third = ask(&mut recorder, 11, &chat(&told), "So.");
     assert_eq!([second.session, third.session], [first.session.clone(), first.session]);
-    // The same question anew is another conversation.
+    // The same question again is another conversation.
     let again = ask(&mut recorder, 12, &chat(&[("system", "s"), ("user", "Hello")]), "Hi.");
     assert_eq!((again.session.as_deref(), again.after), (Some("2"), None));
 }

@@ -72,7 +72,7 @@ impl Breaker {
         Some(self.next - 1)
     }
 
-    /// When the next may go; none where all may.
+    /// When the next may go; none if all may.
     pub(super) fn open_until(&self) -> Option<Nanos> {
         match self.state {
             BreakerState::Closed => None,

@@ -80,7 +80,7 @@ fn even_null<'de, D: Deserializer<'de>>(raw: D) -> Result<Option<&'de RawValue>,
 /// How much of a prompt without messages tells conversations apart.
 const OPENING: usize = 1024;
 
-/// Reads a body; none where it is not of the API's shape.
+/// Reads a body; none if it is not of the API's shape.
 pub(super) fn look(api: Api, body: &[u8]) -> Option<RequestFields<'_>> {
     let text = std::str::from_utf8(body).ok()?;
     let read: Body<'_> = serde_json::from_str(text).ok()?;
@@ -149,7 +149,7 @@ impl<'de> Visitor<'de> for Messages {
     }
 }
 
-/// The body with another model; none where it cannot be put in.
+/// The body with another model; none if it cannot be put in.
 pub(super) fn with_model(body: &[u8], seen: &RequestFields<'_>, model: &str) -> Option<Vec<u8>> {
     let name = serde_json::to_string(model).ok()?;
     let (before, middle, after) = if let Some(place) = &seen.place {

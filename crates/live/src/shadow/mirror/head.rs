@@ -47,7 +47,7 @@ fn named(name: &str) -> Result<HeaderName, String> {
         .map_err(|_| format!("`{name}` is not a valid header name"))
 }
 
-/// Headers that are about one connection, or are made anew for the candidate.
+/// Headers that are about one connection, or are made again for the candidate.
 fn is_of_the_connection(name: &HeaderName) -> bool {
     const OF_ONE: [HeaderName; 10] = [
         header::CONNECTION,

@@ -300,7 +300,7 @@ impl RateCap {
         Self { every: rate.map_or(Duration::ZERO, every).into(), next: Nanos::ZERO }
     }
 
-    /// The turn of a request; none where that is later than it can wait. A request that is not sent
+    /// The turn of a request; none if that is later than it can wait. A request that is not sent
     /// leaves its turn to the next.
     pub(super) fn turn(&self, present: Nanos, latest: Nanos) -> Option<Nanos> {
         Some(self.next.max(present)).filter(|turn| *turn <= latest)

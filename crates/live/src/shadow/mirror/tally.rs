@@ -91,7 +91,7 @@ impl MirrorTally {
         self.chosen.load(Ordering::Relaxed)
     }
 
-    /// Those that the candidate was sent.
+    /// Those that were sent to the candidate.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ fn answered(address: SocketAddr, head: &[u8]) -> (String, String) {
 
 #[test]
 fn heads_are_answered_by_their_method_path_and_wishes() {
-    let strange = "403 Forbidden: ask by address, or by a name of this machine\n";
+    let strange = "403 Forbidden: use an address or a name of this machine\n";
     let cases: [(&[u8], &str, &str); 21] = [
         (b"GET /metrics HTTP/1.1\r\nHost: localhost:9400", "200", "page Text"),
         (b"GET /metrics HTTP/1.1\r\nHost: evil.example:9400", "403", strange),
@@ -99,7 +99,7 @@ fn answer(address: SocketAddr, bytes: &[u8]) -> String {
 const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
-fn clients_that_say_nothing_or_nonsense_keep_nobody_away() {
+fn silent_or_odd_clients_keep_no_other_away() {
     let address = serve(ms(60_000));
     let mut silent: Vec<TcpStream> = (0..8).map(|_| send(address, b"GET /met")).collect();
     // All seats are taken: turned away, and at once.

@@ -91,7 +91,7 @@ const AMD: [(&str, GpuField, f64); 10] = [
     ("gpu_edge_temperature", GpuField::Temperature, 1.0),
 ];
 
-/// What a series tells, in our units; none where it tells nothing of use.
+/// What a series tells, in our units; none if it tells nothing of use.
 pub(super) fn field(series: &ParsedSeries<'_>) -> Option<(GpuField, f64)> {
     let name = series.name.as_ref();
     let value = series.value;

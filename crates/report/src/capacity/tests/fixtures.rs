@@ -59,7 +59,7 @@ pub(crate) fn basis() -> Basis {
     }
 }
 
-/// 100 requests/s at the peak of a day, held against five replicas.
+/// 100 requests/s at the peak of a day, compared with five replicas.
 pub(crate) fn full() -> Capacity {
     let basis = basis();
     let question = Question {

@@ -10,10 +10,11 @@ use goodput_document::markup::Html;
 use goodput_document::svg::forest::{Forest, ForestGroup, ForestMark, ForestRow};
 
 /// How to read it.
-const READ: &str = "A row for each tested figure: the point is its change against the \
-    reference, the line its interval, the grey band the changes that do not matter. A line that stays \
-    inside the band is equivalent; one that leaves zero on one side is better or worse. ↓ lower is \
-    better, ↑ higher is better; an arrow at the end of a line: it goes on.";
+const READ: &str = "Each row is a tested figure: the point is its change against the reference, \
+                    the line its interval, and the gray band the changes that do not matter. A \
+                    line inside the band means equivalent; a line on one side of zero means better \
+                    or worse. ↓ lower is better, ↑ higher is better; an arrow at the end of a line \
+                    means that it continues.";
 
 /// Every tested figure, a group for each candidate at each level.
 pub(super) fn forest(comparison: &Comparison) -> Forest {

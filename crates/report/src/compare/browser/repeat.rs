@@ -23,7 +23,7 @@ pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
         put("Took", duration(known.took_s));
     }
     if let Some(said) = known.estimated_s.filter(|said| said.is_finite()) {
-        put("Said before, at most", bare_about(said));
+        put("Estimated before, at most", bare_about(said));
     }
     if known.blocks > 0 {
         put("Complete blocks", known.blocks.to_string());
@@ -32,7 +32,7 @@ pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
         put("A block", bare_about(each));
     }
     if known.repeats > 0 {
-        put("Measured again because a target was gone", known.repeats.to_string());
+        put("Repeated because a target was unreachable", known.repeats.to_string());
     }
     all
 }
@@ -62,7 +62,7 @@ pub(crate) fn section(view: CompareView<'_>) -> Section {
         put("Pause after it", seconds(design.settle_s));
     }
     put("Margin", format!("{} %", trimmed(design.margin * 100.0)));
-    put("Chance of a wrong word", format!("{} %", trimmed(design.alpha * 100.0)));
+    put("Probability of a wrong verdict", format!("{} %", trimmed(design.alpha * 100.0)));
     let gates: Vec<String> = design.gates.iter().map(Gate::to_string).collect();
     put("Gates", gates.join(", "));
     all.retain(|fact| !fact.text.is_empty());

@@ -46,7 +46,7 @@ fn tested(comparison: &Comparison) -> Vec<&str> {
 fn table(view: CompareView<'_>) -> Table {
     let comparison = view.comparison;
     let caption = match comparison.shadow {
-        Some(_) => "Every block of time, each side over the same requests",
+        Some(_) => "Every block of time; both sides have the same requests",
         None => "Every run, in the order measured",
     };
     let block = if comparison.is_paired { "block" } else { "run" };

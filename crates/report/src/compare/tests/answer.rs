@@ -33,8 +33,8 @@ fn every_kind_of_answer() {
     // 592 s for 8 blocks: 74 s each.
     assert_eq!(
         answer(&changed(open)),
-        "Answer B cannot be told yet: about 6 more blocks (7 min) for p50 TTFT +2.0 % (-2.0 % to \
-         +6.0 %)"
+        "Answer B is inconclusive: about 6 more blocks (7 min) for p50 TTFT +2.0 % (-2.0 % to +6.0 \
+         %)"
     );
     let last = changed(|c| {
         open(c);
@@ -42,7 +42,7 @@ fn every_kind_of_answer() {
     });
     assert_eq!(
         answer(&last),
-        "Answer B cannot be told yet: about 6 more blocks (7 min; a new comparison with --blocks 14) \
+        "Answer B is inconclusive: about 6 more blocks (7 min; a new comparison with --blocks 14) \
          for p50 TTFT +2.0 % (-2.0 % to +6.0 %)"
     );
     let unknown = changed(|c| {
@@ -52,8 +52,8 @@ fn every_kind_of_answer() {
     });
     assert_eq!(
         answer(&unknown),
-        "Answer B cannot be told yet: more are needed for p50 TTFT +2.0 % (-2.0 % to +6.0 %); 1 of 2 \
-         differ by less than 3 %"
+        "Answer B is inconclusive: more data is needed for p50 TTFT +2.0 % (-2.0 % to +6.0 %); 1 \
+         of 2 differ by less than 3 %"
     );
     let partly = changed(|c| {
         c.findings[0].outcome = FigureOutcome::Inconclusive;
@@ -63,7 +63,7 @@ fn every_kind_of_answer() {
     assert_eq!(
         answer(&partly),
         "Answer B is slower: p50 TPOT +5.1 % (+3.9 % to +6.2 %); 8 blocks; 1 of 4 differ by less \
-         than 3 %; cannot be told yet: p50 TTFT (about 1 more block, 74 s); no verdict on p99 TTFT"
+         than 3 %; inconclusive: p50 TTFT (about 1 more block, 74 s); no verdict on p99 TTFT"
     );
     assert_eq!(
         answer(&search()),
@@ -73,9 +73,9 @@ fn every_kind_of_answer() {
         c.findings.retain(|one| one.is_tested);
         c.findings.iter_mut().for_each(|one| (one.outcome, one.n) = (FigureOutcome::NoVerdict, 2));
     });
-    assert_eq!(answer(&few), "Answer no verdict on B from 2 blocks: it takes 3 at least");
+    assert_eq!(answer(&few), "Answer no verdict on B from 2 blocks: at least 3 are needed");
     let nothing = changed(|c| c.findings.clear());
-    let expected = "Answer no verdict on B: nothing that was measured on both can be tested";
+    let expected = "Answer no verdict on B: no figure measured on both sides can be tested";
     assert_eq!(answer(&nothing), expected);
 }
 
@@ -103,19 +103,19 @@ fn what_a_side_lacks_is_said() {
     };
     assert_eq!(
         answer(&lacks([Equivalent, NoVerdict, Equivalent], 3)),
-        "Answer no verdict on B as a whole, for want of p99 TTFT (B has it in 3 of 8 runs); for the \
-         rest: no difference between B and A larger than 3 % in p50 TTFT, p50 TPOT; 8 blocks"
+        "Answer no verdict on B as a whole, for lack of p99 TTFT (B has it in 3 of 8 runs); for \
+         the rest: no difference between B and A larger than 3 % in p50 TTFT, p50 TPOT; 8 blocks"
     );
     let better = answer(&lacks([Equivalent, NoVerdict, Better], 3));
-    let expected = "no verdict on B as a whole, for want of p99 TTFT (B has it in 3 of 8 runs); for \
-                    the rest: B is faster: p50 TPOT";
+    let expected = "no verdict on B as a whole, for lack of p99 TTFT (B has it in 3 of 8 runs); \
+                    for the rest: B is faster: p50 TPOT";
     assert!(better.contains(expected), "{better}");
     let worse = answer(&lacks([Equivalent, NoVerdict, Worse], 3));
     assert!(worse.starts_with("Answer B is slower: p50 TPOT"), "{worse}");
     assert!(worse.ends_with("; no verdict on p99 TTFT (B has it in 3 of 8 runs)"), "{worse}");
     let mut only = lacks([Equivalent, NoVerdict, Equivalent], 0);
     only.findings = vec![only.findings[1].clone()];
-    let expected = "Answer no verdict on B, for want of p99 TTFT (B has it in 3 of 8 runs)";
+    let expected = "Answer no verdict on B, for lack of p99 TTFT (B has it in 3 of 8 runs)";
     assert_eq!(answer(&only), expected);
     // Of saved runs too: chance is known there.
     (only.is_paired, only.floor) = (false, None);
@@ -135,8 +135,8 @@ fn what_a_side_lacks_is_said() {
     gated.gates.push(holds);
     assert_eq!(
         answer(&gated),
-        "Answer 1 of 2 gates cannot be judged: no verdict on B, for want of p99 TTFT (B has it in 3 \
-         of 8 runs)"
+        "Answer 1 of 2 gates cannot be judged: no verdict on B, for lack of p99 TTFT (B has it in \
+         3 of 8 runs)"
     );
     has(
         &compare_text(&gated, crate::Detail::Full),
@@ -164,8 +164,8 @@ fn why_it_is_void_is_said() {
         c.caveats = vec![Caveat::new(CaveatCode::DoubtfulRuns, Severity::Void, message)];
     };
     // No news follows, neither good nor bad, nor how many more such blocks would bring some.
-    let expected = "Answer NOT SHOWN, these numbers are void (B failed most of its requests in 8 of \
-                    16 blocks)";
+    let expected = "Answer NOT SHOWN: these numbers are void (B failed most of its requests in 8 \
+                    of 16 blocks)";
     assert_eq!(answer(&changed(void)), expected);
     let open = changed(|c| {
         void(c);
@@ -224,7 +224,7 @@ fn only_the_tail() {
     assert_eq!(
         tail(FigureOutcome::Equivalent),
         "Answer B is worse, but only the tail differs: p99 TTFT +40.0 % (+35.0 % to +45.0 %), p50 \
-         TTFT within 3 %; 8 blocks; nothing else that was tested differs by more than 3 %"
+         TTFT within 3 %; 8 blocks; no other tested figure differs by more than 3 %"
     );
     assert!(
         !tail(FigureOutcome::Inconclusive).contains("tail"),
@@ -278,8 +278,8 @@ fn gates_are_judged_one_by_one() {
     open.findings[2].further_blocks = Some(4);
     assert_eq!(
         answer(&open),
-        "Answer B cannot be told yet for 1 of 2 gates: p50 TPOT +8.0 % (+6.1 % to +10.2 %), allowed \
-         < +5 % (about 4 more blocks, 5 min)"
+        "Answer B is inconclusive for 1 of 2 gates: p50 TPOT +8.0 % (+6.1 % to +10.2 %), allowed < \
+         +5 % (about 4 more blocks, 5 min)"
     );
     // What no run has was asked all the same.
     let mut unjudged = gated(vec![fails]);

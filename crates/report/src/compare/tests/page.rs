@@ -1,4 +1,4 @@
-//! The page, what is said in words, and the lines while it goes on.
+//! The page, what is said in words, and the lines while it runs.
 
 use goodput_campaign::compare::{
     CompareState, Comparison, Difference, FigureOutcome, Finding, Quantity,
@@ -13,19 +13,19 @@ use crate::compare::{compare_before, compare_junit, compare_markdown, compare_st
 #[test]
 fn the_page_of_two_sides() {
     let expected = "\
-Answer      B is slower: p50 TPOT +5.1 % (+3.9 % to +6.2 %); 8 blocks; nothing
-            else that was tested differs by more than 3 %
+Answer      B is slower: p50 TPOT +5.1 % (+3.9 % to +6.2 %); 8 blocks; no other
+            tested figure differs by more than 3 %
 
-Sides       A: http://127.0.0.1:8000 · model llama-70b · 8 GPUs at 2.5 an hour
+Sides       A: http://127.0.0.1:8000 · model llama-70b · 8 GPUs at 2.5 per hour
             each · the reference
-            B: http://127.0.0.1:8001 · model llama-70b · 8 GPUs at 2.5 an hour
+            B: http://127.0.0.1:8001 · model llama-70b · 8 GPUs at 2.5 per hour
             each
 Workload    chat
 Load        8 req/s
 Blocks      8 of at most 16, each run 30 s after 5 s of load, every second block
-            in reverse order, 9.9 min in all; ended at a look: all that was
-            tested is known
-Test        95 % for all 4 tested figures together, the run as the unit; looks
+            in reverse order, 9.9 min in all; ended early: every tested figure
+            is decided
+Test        95 % for all 4 tested figures together, the run as the unit; tested
             after 6, 8, 12 and 16 blocks; changes below 3 % do not matter
 
 B against A, 8 req/s: tested together
@@ -35,7 +35,7 @@ p99 TTFT, ms   200.0   201.0       +0.5 % (-1.5 to +2.5)  equivalent
 p50 TPOT, ms   20.00   21.02       +5.1 % (+3.9 to +6.2)  WORSE
 attainment    99.2 %  97.0 %  -2.2 points (-2.6 to -1.8)  equivalent
 
-How sure
+How certain
               blocks  confidence        p  signed ranks          SD  margin
 p50 TTFT, ms       8      99.5 %   0.4211        0.3828       1.0 %  3 %
 p99 TTFT, ms       8      99.5 %   0.4211        0.3828       2.0 %  3 %
@@ -49,7 +49,7 @@ p99 TTFT, ms  +1.00 (-3.00 to +5.00)  +0.5 %
 p50 TPOT, ms  +1.02 (+0.79 to +1.25)  +5.1 %
 attainment                            -2.2 points
 
-B against A, 8 req/s: described, each for itself
+B against A, 8 req/s: described individually
                   A       B                 change  in these runs
 p50 E2E, ms  5000.0  5200.0  +4.0 % (+2.8 to +5.2)  higher
 
@@ -66,12 +66,13 @@ p50 TPOT, ms             20.00   21.00  A
 p50 E2E, ms             5000.0  5250.0  higher in these runs
 attainment              99.2 %  94.5 %  same
 cost of 1M good tokens       –  1.7361
-a name: better by the findings above; same: within the margin; tie, ?: cannot be
-told; in these runs: described, not tested, the second side against the first
+a name: better by the findings above; same: within the margin; tie, ?:
+inconclusive; in these runs: described, not tested, the second side against the
+first
 
-Differs     nothing was found that should be the same and is not
-Requests    3,840 sent to every side, the same to the byte, scheduled at the
-            same instants; SHA-256
+Differs     no differences found in what should be the same
+Requests    3,840 sent to every side, byte-identical, scheduled at the same
+            instants; SHA-256
             5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f
 Noise       two runs of one server differ by chance with an SD of attainment
             0.4 points, p50 TPOT 1.2 % (8 blocks of 30 s on
@@ -88,7 +89,7 @@ fn what_is_described_has_no_winner() {
     for (change, word, axis) in [
         (0.04, "higher", "higher in these runs"),
         (-0.04, "lower", "lower in these runs"),
-        (0.004, "not told apart", "not told apart"),
+        (0.004, "no clear difference", "no clear difference"),
     ] {
         let page = |outcome: FigureOutcome| {
             let other = finding("e2e_p50", (5000.0, 5000.0 * (1.0 + change)), 0.012, outcome);
@@ -110,7 +111,7 @@ fn what_is_described_has_no_winner() {
 /// A word that its interval does not say is explained.
 #[test]
 fn a_word_by_a_step_is_explained() {
-    let remark = "better or WORSE next to an interval that holds zero";
+    let remark = "better or WORSE with an interval that includes zero";
     assert!(!compare_text(&two(), crate::Detail::Full).contains(remark));
     let stepped = changed(|c| c.findings[2].low = Some(-0.001));
     has(&compare_text(&stepped, crate::Detail::Full), remark);
@@ -235,15 +236,15 @@ fn what_differs_is_said_by_severity() {
     ];
     let places: Vec<usize> = marks.iter().map(|mark| page.find(mark).expect(mark)).collect();
     assert!(places.is_sorted(), "{page}");
-    has(&page, "[spoils every");
-    has(&page, "[spoils p50 TTFT, E2E]");
+    has(&page, "[affects every");
+    has(&page, "[affects p50 TTFT, E2E]");
     // Said once.
     assert_eq!(page.matches("answers have 210 and 160 tokens").count(), 2, "{page}");
     has(&page, "Verdict     VOID: do not use these numbers as a result\n  note      few blocks\n");
     // No news from void numbers that do say something; they stand in the table.
     let void = changed(|c| c.verdict = Verdict::Void);
     let said = answer(&void);
-    assert_eq!(said, "Answer NOT SHOWN, these numbers are void");
+    assert_eq!(said, "Answer NOT SHOWN: these numbers are void");
     let page = compare_text(&void, crate::Detail::Full);
     for word in ["WORSE", "equivalent\n", "  same\n", "Ranking"] {
         assert!(!page.contains(word), "{word}: {page}");
@@ -257,11 +258,11 @@ fn what_differs_is_said_by_severity() {
 #[test]
 fn saved_runs_say_what_they_can() {
     let page = compare_text(&saved(), crate::Detail::Full);
-    has(&page, "Answer      no verdict on B: how much such runs differ by chance is not known.");
+    has(&page, "Answer      no verdict on B: how much such runs differ by chance is unknown.");
     has(&page, "Runs        saved runs, not interleaved");
-    has(&page, "Requests    not proven to be the same: hashes of what was sent are missing\n");
-    has(&page, "Noise       not known: `goodput compare TARGET --aa` measures it");
-    assert!(!page.contains("How sure") && !page.contains("Blocks"), "{page}");
+    has(&page, "Requests    not verified to be the same: hashes of what was sent are missing\n");
+    has(&page, "Noise       unknown: measure it once per rig with");
+    assert!(!page.contains("How certain") && !page.contains("Blocks"), "{page}");
     let mut known = saved();
     known.findings = vec![finding("tpot_p50", (20.0, 22.0), 0.02, FigureOutcome::Worse)];
     let expected = "Answer B is slower: p50 TPOT +10.0 % (+8.0 % to +12.0 %); 8 runs";
@@ -276,7 +277,7 @@ fn a_target_against_itself() {
     });
     assert_eq!(
         answer(&aa),
-        "Answer the target against itself: no difference was found, as it should be; 8 blocks"
+        "Answer the target against itself: no difference was found, as expected; 8 blocks"
     );
     // What cannot be told is neither a difference nor a proof that there is none.
     let open = changed(|c| {
@@ -285,8 +286,8 @@ fn a_target_against_itself() {
     });
     assert_eq!(
         answer(&open),
-        "Answer the target against itself: no difference was found, as it should be (p99 TTFT spread \
-         too far to tell one smaller than the spread); 8 blocks"
+        "Answer the target against itself: no difference was found, as expected (p99 TTFT vary too \
+         much to show a smaller difference); 8 blocks"
     );
     let few = changed(|c| {
         c.comparison.slo = "ttft < 500ms (preset, the default of --search)".to_owned();
@@ -303,7 +304,7 @@ fn a_target_against_itself() {
     let alarm = answer(&changed(|c| c.design.same_target = true));
     let expected = "Answer the target against itself, and yet it differs: p50 TPOT +5.1 %";
     assert!(alarm.starts_with(expected), "{alarm}");
-    assert!(alarm.ends_with("one of the 5 in 100 that chance makes"), "{alarm}");
+    assert!(alarm.ends_with("one of the 5 in 100 cases that chance produces"), "{alarm}");
 }
 
 #[test]
@@ -318,8 +319,7 @@ fn what_was_sent() {
     let differ = "Requests NOT THE SAME: 3 of 3,840 requests differ between the sides";
     assert_eq!(said(|proof| proof.identical = 3837), differ);
     let closed = said(|proof| (proof.same_instant, proof.without_model) = (None, true));
-    let expected =
-        "the same to the byte but for the model's name, each sent when the one before it";
+    let expected = "byte-identical except for the model's name, each sent after";
     assert!(closed.contains(expected), "{closed}");
     let late = said(|proof| proof.same_instant = Some(10));
     assert!(late.contains(", only 10 of them scheduled at the same instants"), "{late}");
@@ -384,14 +384,14 @@ fn before_and_while_it_goes_on() {
     let mut design = two().design;
     assert_eq!(
         compare_before(&design, 432.0, 1152.0),
-        "about 7 min to the first look, 19 min at most: up to 16 blocks of 2 runs (30 s after 5 s of \
-         load); looks after 6, 8, 12 and 16 blocks"
+        "about 7 min to the first test, 19 min at most: up to 16 blocks of 2 runs (30 s after 5 s \
+         of load); tested after 6, 8, 12 and 16 blocks"
     );
     (design.looks, design.quantity) = (vec![8], Quantity::Goodput);
     design.levels.clear();
     assert_eq!(
         compare_before(&design, 5400.0, 5400.0),
-        "about 2 h: up to 8 blocks of 2 searches; one look, after 8 blocks"
+        "about 2 h: up to 8 blocks of 2 searches; tested once, after 8 blocks"
     );
     assert_eq!(
         compare_step(&two(), 0.0),

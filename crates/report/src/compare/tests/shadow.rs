@@ -15,13 +15,13 @@ fn all_pages_say_what_live_traffic_showed() {
     let found = shadow();
     let html = compare_html(&found);
     let facts = [
-        "20,000 requests; 1,000 chosen (5.0 % asked for), 990 sent to the candidate",
+        "20,000 requests; 1,000 chosen (5.0 % requested), 990 sent to the candidate",
         "480, of which 470 completed on both sides",
         "TTFT 70.0 % (65.0 % to 75.0 %), E2E 60.0 %",
         "TTFT ×1.100 (1.090 to 1.110)",
-        "54.30 and 55.00 tokens an answer; ×1.013",
+        "54.30 and 55.00 tokens per answer; ×1.013",
         "for the same reason on both sides in 460 of 470 pairs",
-        "the same to the byte in 25.0 % of 468 pairs",
+        "byte-identical in 25.0 % of 468 pairs",
     ];
     let text = compare_text(&found, crate::Detail::Full);
     let words = |page: &str| page.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -46,12 +46,12 @@ fn a_shadow_that_goes_on_says_so() {
     let mut found = shadow();
     assert!(!compare_text(&found, crate::Detail::Full).contains("so far"));
     found.comparison.state = CompareState::Unfinished;
-    assert!(compare_text(&found, crate::Detail::Full).contains("this is what was seen so far"));
+    assert!(compare_text(&found, crate::Detail::Full).contains("these are the figures so far"));
     found.comparison.state = CompareState::Interrupted;
-    assert!(compare_text(&found, crate::Detail::Full).contains("stopped before its end"));
+    assert!(compare_text(&found, crate::Detail::Full).contains("stopped early"));
     found.comparison.state = CompareState::TargetLost;
     let page = compare_text(&found, crate::Detail::Full);
-    assert!(page.contains("a thread of the proxy itself ended") && !page.contains("went away"));
+    assert!(page.contains("a thread of the proxy failed") && !page.contains("went away"));
 }
 
 #[test]

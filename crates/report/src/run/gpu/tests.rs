@@ -48,9 +48,9 @@ GPU         2 × NVIDIA H200, by nvml, driver 570.1
           mean %  mean %  max GB  mean W min MHz max MHz  max °C
 GPU 0      90.00   40.00   120.0   500.0     990    1980   71.00
 GPU 1      50.00       –   120.0   500.0     990    1980   71.00
-Held back   GPU 1: power_cap at 12.5 % of the samples
+Throttled   GPU 1: power_cap at 12.5 % of the samples
 Energy      60,000 J in 60.0 s by the GPUs' counters: 1,000 W on average, 150.0
-            W idle; GPUs alone, not the machine around them
+            W idle; GPUs only, without the rest of the machine
 Joules      1.5000 per output token, 0.2500 per prompt or output token, 12.0 per
             output token of requests that kept the SLO
             above idle: 1.2750 per output token";
@@ -65,7 +65,7 @@ fn gpus_without_samples_take_a_line_at_most() {
             summary["run"]["system"] = json!({"gpu_absent": "no driver\u{1b}"});
         })
     };
-    assert_eq!(section(&absent("http://x")), ["GPU         not seen: no driver\\u{1b}"]);
+    assert_eq!(section(&absent("http://x")), ["GPU         no data: no driver\\u{1b}"]);
     assert!(section(&absent("mock")).is_empty());
     assert!(section(&page(|_| {})).is_empty());
 }
@@ -76,14 +76,14 @@ fn throttling_that_is_not_told_is_not_none() {
         let page = page(|summary| {
             summary["gpu"] = json!({"source": "nvml", "devices": devices, "energy": null});
         });
-        let line = page.lines().find_map(|line| line.strip_prefix("Held back   "));
+        let line = page.lines().find_map(|line| line.strip_prefix("Throttled   "));
         line.map(str::to_owned)
     };
     let device = |throttled: Value| json!({"name": "x", "energy_j": null, "levels": {}, "throttled": throttled});
     let (untold, free) = (device(Value::Null), device(json!({})));
     let power = device(json!({"power": 0.5}));
     assert_eq!(held_back(json!([free])), None);
-    assert_eq!(held_back(json!([untold, untold])).unwrap(), "not told");
-    let some = "GPU 0: power at 50.0 % of the samples; not told of 1 GPU";
+    assert_eq!(held_back(json!([untold, untold])).unwrap(), "not reported");
+    let some = "GPU 0: power at 50.0 % of the samples; not reported for 1 GPU";
     assert_eq!(held_back(json!([power, untold])).unwrap(), some);
 }

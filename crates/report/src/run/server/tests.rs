@@ -78,12 +78,13 @@ running   ▁▂▄▅▇█ ≤ 64
 waiting   ▁▁▁█▁▁ ≤ 12
 KV cache  ▁▂▄▅▇█ ≤ 100 %
             0 s to 50 s since the first instant
-Queue       12 waiting at most, 30.0 s after the first instant; some waited at
-            20.0 % of the scrapes; the batch seems to be limited to 64, which it
-            was at in 25.0 % of the scrapes; requests that left it had waited
-            120.5 ms on average by the server's count, 40.0 % of its TTFT
+Queue       12 waiting at most, 30.0 s after the first instant; some were
+            waiting in 20.0 % of the scrapes; the batch seems to be limited to
+            64, which it reached in 25.0 % of the scrapes; requests that left it
+            had waited 120.5 ms on average by the server's count, 40.0 % of its
+            TTFT
 Work        72.0 % of the prompt tokens from the prefix cache; 81.0 % of the
-            drafted tokens accepted; 1,234 preemptions; 3 turned away
+            drafted tokens accepted; 1,234 preemptions; 3 rejected
 
 counted by both               client        server    difference
 output tokens             17,488,967    17,502,061       -13,094       -0.07 %
@@ -101,7 +102,7 @@ TTFT by queue, ms               n        p50        p99
 Marks       1.0 s to 2.0 s: od\\u{1b}d (3)
             28.0 s to 33.5 s: the KV cache was full to 97.0 %
             39.0 s to 40.0 s: 1 request had to leave the batch
-            40.0 s to 40.0 s: the server started again
+            40.0 s to 40.0 s: the server restarted
             41.0 s to 43.0 s: its page did not answer (2 times)
             and 2 more in summary.json";
     assert_eq!(section(&page), expected.lines().collect::<Vec<_>>(), "{page}");
@@ -124,8 +125,8 @@ fn a_server_that_says_little_takes_little_room() {
     });
     let expected = "\
 Server      http://x/metrics, unrecognized metric names (map them with
-            --metrics-map): 3 answers, 0 failures; 1 totals began anew: the
-            server started again; 7 lines could not be read
+            --metrics-map): 3 answers, 0 failures; the server restarted once,
+            which reset its totals; 7 lines could not be read
 Queue       no request was seen waiting
 Work        10.0 % of the prompt tokens from the prefix cache (as the server
             averages it)
@@ -149,11 +150,11 @@ fn what_a_page_cannot_tell_is_not_said() {
     });
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("; several servers answer there in turn: no totals"), "{page}");
-    assert!(!text.contains("began anew"), "{page}");
+    assert!(!text.contains("which reset its totals"), "{page}");
     assert!(text.contains("its fullest engine, % 60 80.00"), "{page}");
     // The mean of those that left a queue that grows is not that of all.
     assert!(text.contains("had waited 120.5 ms by the server's count"), "{page}");
-    assert!(text.contains("it grew, and later ones wait longer"), "{page}");
+    assert!(text.contains("the queue grew, and later requests"), "{page}");
 }
 
 #[test]
@@ -163,8 +164,8 @@ fn the_system_is_shown_by_both_words() {
         let from = page.lines().skip_while(|line| !line.starts_with("System"));
         from.take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     };
-    let hint = "not known: what it runs on; tell with --meta gpu=… --meta";
-    assert_eq!(shown(&|_| {}), [format!("System      {hint}"), " ".repeat(12) + "gpu_count=…"]);
+    let hint = "hardware unknown; state it with --meta gpu=… --meta gpu_count=…";
+    assert_eq!(shown(&|_| {}), [format!("System      {hint}")]);
     let both = shown(&|summary| {
         summary["run"]["system"] = json!({
             "found": {"engine": "vllm", "engine_version": "0.32.0", "dtype": "bfloat16",
@@ -174,8 +175,8 @@ fn the_system_is_shown_by_both_words() {
     assert_eq!(
         both,
         [
-            "System      vllm 0.32.0, bfloat16, TP 2, sequences of 4096 (by its own word)",
-            "            gpu H200, note \\u{1b}[2J (by the user's word)",
+            "System      vllm 0.32.0, bfloat16, TP 2, sequences of 4096 (as it reports)",
+            "            gpu H200, note \\u{1b}[2J (as stated by the user)",
         ]
     );
     // GPUs that were seen are known, and a simulated engine has none.

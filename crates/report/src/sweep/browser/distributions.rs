@@ -33,7 +33,7 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         let rule = |term: &&SloTerm| {
             Rule::Place(term.limit.base, format!("SLO {}", plain(&term.to_string())))
         };
-        Chart::new(name, format!("{title}: share of requests that are done by then"))
+        Chart::new(name, format!("{title}: share of requests completed by then"))
             .says(words(&shown, metric, left_out))
             .over(Axis::log("ms"), unit)
             .series(series(&shown, metric))
@@ -99,5 +99,5 @@ fn words(shown: &[LoadCurve<'_>], metric: &str, left_out: usize) -> String {
     says.push_str(
         "One run for each load; requests beyond the time limit keep a curve below 100 %.",
     );
-    if left_out == 0 { says } else { format!("{says} {left_out} loads in between are left out.") }
+    if left_out == 0 { says } else { format!("{says} {left_out} loads in between are not shown.") }
 }

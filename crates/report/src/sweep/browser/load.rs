@@ -80,20 +80,20 @@ fn course(series: &[ChartSeries], latency: Latency, summary: &SweepSummary) -> S
         |dot: &Dot| format!("{} ms at {} {}", cell(dot.y), level_number(axis, dot.x), unit(axis));
     let upright = confirmed(summary).map_or(String::new(), |(_, text)| {
         let span = span(summary);
-        let around = span.map_or("", |_| ", and around it where the limit lies");
+        let around = span.map_or("", |_| ", and around it the range of the limit");
         format!(" Vertical line: {text}{around}.")
     });
     let change =
         format!("{} {} goes from {} to {}. ", series.name, latency.name(), at(first), at(last));
     // One point, or the same at both ends, is not a course.
     let change = if first.y == last.y { String::new() } else { change };
-    format!("{change}Bars are 95 % intervals; runs at one load are taken together.{upright}")
+    format!("{change}Bars are 95 % intervals; runs at one load are combined.{upright}")
 }
 
 fn confirmed(summary: &SweepSummary) -> Option<(f64, String)> {
     let goodput = summary.goodput.as_ref()?;
     let level = goodput.confirmed?;
-    Some((level, format!("answer {} {}", level_number(goodput.axis, level), unit(goodput.axis))))
+    Some((level, format!("goodput {} {}", level_number(goodput.axis, level), unit(goodput.axis))))
 }
 
 /// Where the limit lies, where both ends are known.
@@ -105,7 +105,7 @@ fn span(summary: &SweepSummary) -> Option<(f64, f64)> {
 /// The answer, and where the limit lies.
 fn answer(summary: &SweepSummary) -> Vec<Rule> {
     let span =
-        span(summary).map(|(low, high)| Rule::Span(low, high, "where the limit lies".to_owned()));
+        span(summary).map(|(low, high)| Rule::Span(low, high, "range of the limit".to_owned()));
     let place = confirmed(summary).map(|(level, text)| Rule::Place(level, text));
     span.into_iter().chain(place).collect()
 }
@@ -136,7 +136,7 @@ fn rates(summary: &SweepSummary, points: &[&PointSummary], good: Vec<Dot>) -> Ch
     let answered = ChartSeries::new("answered", Shape::Points, 1, answered);
     let good = ChartSeries::new("good", Shape::Points, 2, good);
     Chart::new("goodput-over-load", "Requests per second: those answered, and the good ones")
-        .says(says + "Where the two part, requests are answered too late to be of use.")
+        .says(says + "Where the curves part, requests complete too late to be good.")
         .over(over(axis, points), "requests per second")
         .series([answered, good].into_iter().chain(at_peak))
         .rules(answer(summary))
@@ -155,7 +155,7 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
     let least = shares.iter().min_by(|a, b| a.y.total_cmp(&b.y));
     let least = least.map_or(String::new(), |dot| {
         let at = level_number(axis, dot.x);
-        format!("The least is {} at {at} {}. ", percent(dot.y / 100.0), unit(axis))
+        format!("The lowest is {} at {at} {}. ", percent(dot.y / 100.0), unit(axis))
     });
     let wanted = wanted(summary)
         .map(|share| Rule::Height(share, format!("{} % must be good", trimmed(share))));

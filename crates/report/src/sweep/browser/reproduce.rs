@@ -23,9 +23,9 @@ pub(crate) fn section(view: &SweepView<'_>) -> Section {
         .with_some(HTML, Block::lines("Command", &given.command, false))
         .with_on(HTML, Block::Facts(all))
         .with_some(HTML, spread(view.summary))
-        .with_some(HTML, Block::lines("The plan, as its file has it", &given.plan, true));
+        .with_some(HTML, Block::lines("The plan file", &given.plan, true));
     let Some(audit) = view.audit else { return section };
-    let title = "Checklist, of the sweep and of the run that its answer rests on".to_owned();
+    let title = "Checklist of the sweep and of the run that its goodput rests on".to_owned();
     section
         .with_on(HTML, Block::Heading(title))
         .with_on(HTML, Block::Table(checks(&of_sweep(audit, view.summary))))
@@ -109,7 +109,7 @@ fn of_sweep(audit: &Audit, summary: &SweepSummary) -> Audit {
         format!("{} loads, from {} to {}", levels.len(), named_level(low), named_level(high))
     });
     let confirming = summary.goodput.as_ref().map_or(0, |goodput| goodput.runs);
-    let runs = (confirming > 1).then(|| format!("{confirming} runs confirm the answer"));
+    let runs = (confirming > 1).then(|| format!("{confirming} runs confirm the goodput"));
     let mut audit = audit.clone();
     for item in &mut audit.items {
         let found = match item.check.as_str() {

@@ -36,7 +36,7 @@ fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Rais
 const MEANS: &str =
     "Means over the window; in flight is counted by the client, the rest by the server.";
 
-/// Requests in flight, in the batch and in the queue; nothing where the server does not tell.
+/// Requests in flight, in the batch and in the queue; nothing if the server does not tell.
 fn queue(view: &SweepView<'_>) -> Chart {
     let axis = view.summary.plan.axis;
     let points = on_curve(&view.summary.points);
@@ -48,7 +48,7 @@ fn queue(view: &SweepView<'_>) -> Chart {
     };
     let last = running.last().zip(waiting.last()).map_or(String::new(), |(running, waiting)| {
         format!(
-            "At the most load {} run and {} wait on average. ",
+            "At the highest load, {} run and {} wait on average. ",
             cell(running.y),
             cell(waiting.y)
         )
@@ -91,9 +91,9 @@ fn energy(summary: &SweepSummary) -> Chart {
     let least = dots
         .iter()
         .min_by(|a, b| a.y.total_cmp(&b.y))
-        .map_or(String::new(), |least| format!("The least is {}. ", least.note));
+        .map_or(String::new(), |least| format!("The lowest is {}. ", least.note));
     Chart::new("energy-over-load", "Energy of the GPUs for each output token")
-        .says(least + "GPUs alone, not the node around them; idle power is in it.")
+        .says(least + "GPUs only, without the rest of the node; idle power is included.")
         .over(over(axis, &points), "joules")
         .series([ChartSeries::new("energy", Shape::Points, 6, dots)])
 }
@@ -143,7 +143,7 @@ pub(crate) fn table(view: &SweepView<'_>) -> Option<Block> {
     if told.is_empty() {
         return None;
     }
-    let caption = "What the server and its GPUs said, over the window of each point";
+    let caption = "What the server and its GPUs reported, over the window of each point";
     Table::from_subjects("The server", caption, runs)
         .left("load", 0, |(point, _)| named_level(point.point.ask.level))
         .each(

@@ -115,7 +115,7 @@ fn charts_have_a_mark_for_every_level() {
         assert!(curves >= 8, "{name}: {curves}");
     }
     has(figure(&page, "ttft-over-load"), "SLO p99 ttft &lt; 500ms");
-    has(figure(&page, "ttft-over-load"), "answer 22.4 req/s");
+    has(figure(&page, "ttft-over-load"), "goodput 22.4 req/s");
     let files: Vec<String> = sweep_charts(&view(&made)).into_iter().map(|file| file.name).collect();
     assert_eq!(files.len(), page.matches("<figure").count());
     for name in files {
@@ -163,7 +163,7 @@ fn every_kind_of_answer() {
     assert_eq!(
         unclear,
         format!(
-            "Cannot tell what load keeps {slo}, because the server changed; 22.4 req/s was confirmed"
+            "Undecided what load keeps {slo}, because the server changed; 22.4 req/s was confirmed"
         )
     );
     let void = changed(|made| made.summary.verdict = Verdict::Void);
@@ -259,7 +259,7 @@ fn the_largest_page_stays_small() {
     assert!(page.len() > 700_000, "not the worst case: {}", page.len());
     // Twelve loads; curves of eight of them can be told apart.
     assert_eq!(page.matches(" (falls behind)</th>").count(), 1);
-    has(figure(&page, "cdf-ttft"), "4 loads in between are left out.");
+    has(figure(&page, "cdf-ttft"), "4 loads in between are not shown.");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn the_checklist_judges_the_sweep() {
         };
         made.audit.items = vec![missing("sweep"), missing("repeats"), missing("warmup")];
     };
-    let checklist = |page: &str| page.split("Checklist, of the sweep").nth(1).unwrap().to_owned();
+    let checklist = |page: &str| page.split("Checklist of the sweep").nth(1).unwrap().to_owned();
     let row = |check: &str, class: &str, status: &str, evidence: &str, advice: &str| {
         format!(
             "<th scope=\"row\" class=\"\">{check}</th><td class=\"{class}\">{status}</td><td \
@@ -300,7 +300,7 @@ fn the_checklist_judges_the_sweep() {
     };
     let page = checklist(&changed(with_checks));
     let loads = "8 loads, from 5.00 req/s to 31.0 req/s";
-    has(&page, &row("repeats", "good", "ok", "2 runs confirm the answer", ""));
+    has(&page, &row("repeats", "good", "ok", "2 runs confirm the goodput", ""));
     has(&page, &row("warmup", "doubt", "missing", "one alone", "measure more"));
     has(&page, &row("sweep", "good", "ok", loads, ""));
     // What is missing comes first.

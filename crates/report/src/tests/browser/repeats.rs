@@ -57,7 +57,7 @@ fn the_page_of_several_runs() {
     let page = repeats_html(&three());
     let has = |part: &str| assert!(page.contains(part), "{part:?} is not in\n{page}");
     has("20.00 req/s (16.00–24.00), TTFT p99 200.0 ms (160.0–240.0); means over 2 runs");
-    has("2 of 3 asked for are in these figures");
+    has("2 of 3 requested runs are in these figures");
     for id in ["answer", "caveats", "figures", "charts", "spread", "runs"] {
         has(&format!("href=\"#{id}\""));
         has(&format!("id=\"{id}\""));

@@ -150,7 +150,7 @@ fn a_short_run_has_its_median_and_what_is_sure() {
     let tiles: Vec<_> = page.split("class=\"cards\"").nth(1).unwrap().split("<div>").collect();
     for tile in [
         "<dt>TTFT p50, ms</dt><dd class=\"figure\">~442.0</dd><dd class=\"note\">≥ 420.5</dd>",
-        // There is no p99 and no p95 of sixteen.
+        // Sixteen have neither a p99 nor a p95.
         "<dt>TTFT p90, ms</dt><dd class=\"figure\">~601.5</dd><dd class=\"note\">≥ 512.2</dd>",
         "<dt>TPOT p50, ms</dt><dd class=\"figure\">~21.50</dd><dd class=\"note\">≤ 24.75</dd>",
     ] {

@@ -14,7 +14,7 @@ use super::super::{BATCHES, Effective, lag1, normal_quantile, ranks, student_qua
 const SLOTS: f64 = 64.0;
 const SERVICE: f64 = 8.0;
 
-/// A run: (due instant, TTFT, end to end) of each request in seconds, in order of arrival.
+/// A run: (scheduled instant, TTFT, end to end) of each request in seconds, in order of arrival.
 type Run = Vec<(f64, f64, f64)>;
 
 /// Poisson arrivals at an engine with slots, in simulated time. The first token comes 200 ms
@@ -75,10 +75,10 @@ fn by_batches(times: &[f64], values: &[f64], at: f64, batches: f64) -> Effective
         counts[batch].0 += 1;
         counts[batch].1 += u64::from(*value > at);
     }
-    Effective::of(counts.iter().copied()).unwrap()
+    Effective::from_batches(counts.iter().copied()).unwrap()
 }
 
-/// As many independent values, by the correlation of neighboors.
+/// As many independent values, by the correlation of neighbors.
 fn by_neighbors(values: &[f64]) -> f64 {
     let (n, correlation) = (values.len() as f64, lag1(values.iter().copied()).unwrap());
     (n * (1.0 - correlation) / (1.0 + correlation)).min(n)
@@ -249,7 +249,7 @@ fn intervals_of_independent_values_hold_the_truth() {
 fn intervals_in_a_queue_hold_it_far_more_often_than_those_for_independence() {
     let runs = 30;
     let mut score = Score::default();
-    // p50 of the study's reference at a utilisation of 0.8.
+    // p50 of the study's reference at a utilization of 0.8.
     let truth = 0.2068;
     for seed in 0..runs {
         let run = queue(5000 + seed, 0.8, 5000);

@@ -80,7 +80,7 @@ fn samples() {
             let early = sample.early_stopping(percent);
             assert_eq!(early, row["early_stopping"].as_f64(), "{what}, MLPerf");
         }
-        let metric = sample.metric("ms", Wanted::of(&[]));
+        let metric = sample.metric("ms", Wanted::new(&[]));
         agrees(&format!("{name}, mean"), metric.mean, &case["mean"]);
         agrees(&format!("{name}, std"), metric.std, &case["std"]);
         agrees(&format!("{name}, mean low"), metric.mean_low, &case["mean_interval"][0]);

@@ -38,7 +38,7 @@ struct Kind {
 
 /// What a figure is seen to be at a look.
 #[derive(Clone, Copy)]
-struct Seen {
+struct InterimEstimate {
     mean: f64,
     error: f64,
     degrees: f64,
@@ -83,8 +83,8 @@ fn word([low, high]: [f64; 2], differs: bool) -> Word {
 }
 
 /// The levels of each figure by Holm's steps: the first that is not below its level ends them.
-fn steps(seen: &[Seen], levels: &[f64]) -> Vec<f64> {
-    let p = |seen: &Seen| student::chance(seen.mean / seen.error, seen.degrees);
+fn steps(seen: &[InterimEstimate], levels: &[f64]) -> Vec<f64> {
+    let p = |seen: &InterimEstimate| student::chance(seen.mean / seen.error, seen.degrees);
     let mut order: Vec<(f64, usize)> =
         seen.iter().enumerate().map(|(place, seen)| (p(seen), place)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -124,10 +124,11 @@ fn rates(kind: &Kind, rule: Rule, comparisons: u64) -> Rates {
         let mut blocks: Vec<Vec<f64>> = vec![Vec::new(); figures];
         for look in &kind.looks {
             draw(kind, *look, &mut blocks, &mut stream);
-            let seen: Vec<Seen> = blocks.iter().map(|own| seen(own, kind.runs.is_some())).collect();
+            let seen: Vec<InterimEstimate> =
+                blocks.iter().map(|own| seen(own, kind.runs.is_some())).collect();
             let stepped = steps(&seen, &levels);
-            let said = |(seen, stepped): (&Seen, &f64)| {
-                let Seen { mean, error, degrees } = *seen;
+            let said = |(seen, stepped): (&InterimEstimate, &f64)| {
+                let InterimEstimate { mean, error, degrees } = *seen;
                 let own = if rule == Rule::Holm { *stepped } else { levels[0] };
                 let half = limit(own, degrees) * error;
                 let differs = mean.abs() > limit(*stepped, degrees) * error;
@@ -194,16 +195,20 @@ fn draw(kind: &Kind, look: u32, blocks: &mut [Vec<f64>], stream: &mut RandomStre
     }
 }
 
-fn seen(values: &[f64], is_unpaired: bool) -> Seen {
+fn seen(values: &[f64], is_unpaired: bool) -> InterimEstimate {
     if is_unpaired {
         let side = |odd: usize| -> Vec<f64> {
             values.iter().enumerate().filter(|(n, _)| n % 2 == odd).map(|(_, v)| *v).collect()
         };
         let ([mean, _, error], degrees) = welch(&side(0), &side(1)).unwrap();
-        return Seen { mean, error, degrees };
+        return InterimEstimate { mean, error, degrees };
     }
-    let found = PairMoments::of(values).unwrap();
-    Seen { mean: found.mean, error: (found.variance / found.n).sqrt(), degrees: found.n - 1.0 }
+    let found = PairMoments::from_values(values).unwrap();
+    InterimEstimate {
+        mean: found.mean,
+        error: (found.variance / found.n).sqrt(),
+        degrees: found.n - 1.0,
+    }
 }
 
 fn all(truth: f64, sd: f64, figures: usize) -> Vec<(f64, f64)> {

@@ -42,7 +42,7 @@ fn a_limit_is_never_exceeded() {
 }
 
 #[test]
-fn totals_of_several_servers_are_nobodys() {
+fn totals_of_several_servers_are_left_out() {
     let records: Vec<_> = (0..200).map(|i| record(i, 50.0 * i as f64, &[10.0, 10.0])).collect();
     // Two replicas in turn: each time that the larger total comes back, it counts again.
     let told = |several_from: usize, resets: u32| {
@@ -72,7 +72,7 @@ fn totals_of_several_servers_are_nobodys() {
     for code in ["server_shared", "server_counts_differ", "server_restarted"] {
         assert_eq!(caveat(&summary, code), None, "{code}");
     }
-    // As long as several are not known, totals that began anew are not held against the client's.
+    // As long as several are not known, totals that began again are not compared with the client's.
     let summary = told(99, 1);
     assert_eq!(caveat(&summary, "server_restarted"), Some(Severity::Warn));
     assert_eq!(caveat(&summary, "several_servers"), None);

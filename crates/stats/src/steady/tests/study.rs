@@ -146,7 +146,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    pub(crate) fn of(scene: Scene, seeds: u64) -> Self {
+    pub(crate) fn measure(scene: Scene, seeds: u64) -> Self {
         let mut rates = Self::default();
         for seed in FRESH..FRESH + seeds {
             let records = Scene { seed, ..scene }.records();
@@ -196,7 +196,7 @@ fn quantile(sorted: &[f64], percent: usize) -> f64 {
 }
 
 fn print(scene: Scene, seeds: u64) {
-    let rates = Rates::of(scene, seeds);
+    let rates = Rates::measure(scene, seeds);
     let names =
         ["never_steady", "drifting", "shifted", "cut", "over_saturated", "queue", "bimodal"];
     let shares: Vec<String> = names.iter().map(|name| format!("{:.1}", rates.get(name))).collect();

@@ -1,5 +1,4 @@
-//! Wald's sequential test on the share of good requests (METHOD 3.5), for requests that depend on one
-//! another.
+//! Wald's sequential test on the share of good requests, for requests that depend on one another.
 //!
 //! Wald's bounds hold for independent requests. In a queue misses come in clumps, and a point without
 //! a miss may just not have met one yet. So the log-likelihood is multiplied by what the requests are
@@ -75,7 +74,7 @@ pub(super) struct ShareSeries<'a> {
 }
 
 impl ShareSeries<'_> {
-    /// Whether so large a share is kept; none where that is not clear.
+    /// Whether so large a share is kept; none if that is not clear.
     pub(super) fn decide(&self, needed: f64) -> Option<TestVerdict> {
         // A share of all cannot be proven by a sample.
         if !(needed > 0.0 && needed < 1.0) {
@@ -143,9 +142,9 @@ impl ShareSeries<'_> {
                 all.add(ms);
             }
         }
-        let Some(effective) = Effective::of(shares.into_iter()) else { return 0.0 };
+        let Some(effective) = Effective::from_batches(shares.into_iter()) else { return 0.0 };
         let by_share = effective.deflated() / ended.len() as f64;
-        let by_wait = match (Ratio::of(waits.into_iter()), all.variance_of_mean()) {
+        let by_wait = match (Ratio::from_batches(waits.into_iter()), all.variance_of_mean()) {
             (Some(mean), Some(independent)) if mean.variance > 0.0 => independent / mean.variance,
             _ => 1.0,
         };

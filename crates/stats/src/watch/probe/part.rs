@@ -35,7 +35,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn of(load: &Load) -> Self {
+    pub(super) fn from_load(load: &Load) -> Self {
         let rate = match load.mode {
             Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(rate),
             _ => None,
@@ -95,7 +95,7 @@ impl Part {
         self.marks.last().map_or(0, |last| last.started.saturating_sub(self.before))
     }
 
-    /// Requests that it will have had, at most; none where it cannot be known.
+    /// Requests that it will have had, at most; none if it cannot be known.
     pub(super) fn most(&self, at: Nanos) -> Option<f64> {
         let by_count = self.requests.map(|requests| requests as f64);
         let by_time = self.duration.and_then(|duration| {

@@ -76,7 +76,7 @@ const HOPELESS: Option<EndedBy> = Some(EndedBy::Hopeless);
 const DECIDED: Option<EndedBy> = Some(EndedBy::Decided);
 
 #[test]
-fn what_nobody_asked_for_is_not_watched() {
+fn figures_without_a_rule_are_not_watched() {
     let mut plan = point("ttft < 1s", Some(0.9), 60, 10.0);
     assert!(Probe::new(&plan).is_some());
     plan.measure.stop_early = None;
@@ -166,7 +166,7 @@ fn errors_beyond_chance_are_hopeless() {
     // All refused: known from twenty on.
     assert_eq!(ended(&plan, failing(60, |_| true)), (HOPELESS, 2.0));
     // One in a hundred is what may be; it is never called more, and refusals that end first are
-    // held against all that were due.
+    // compared with all that were due.
     assert_eq!(ended(&plan, failing(60, |i| i % 100 == 0)).0, None);
     assert_eq!(ended(&plan, failing(60, |i| i % 10 == 0)).0, HOPELESS);
     let lenient = point("errors < 20%", None, 60, 10.0);

@@ -261,7 +261,7 @@ fn point(
         balance: Some(if is_lost { 0.84 } else { 1.0 }),
         attainment: Some(bounded(1.0)),
         goodput_rps: Some(bounded(rate)),
-        ..Figures::of(&summary)
+        ..Figures::from_summary(&summary)
     };
     let p99 = figures.ttft_ms.p99.map_or(f64::NAN, |p99| p99.value);
     let standing = match (is_lost, p99 < 500.0) {

@@ -1,4 +1,4 @@
-//! What happens beside a run: traces, a user's own commands, the server's profiler.
+//! What happens around a run: traces, a user's own commands, the server's profiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -95,7 +95,7 @@ fn check_form(span: &Value) {
             "doubleValue" => assert!(value.is_f64()),
             "boolValue" => assert!(value.is_boolean()),
             "arrayValue" => assert!(value["values"].is_array()),
-            other => panic!("{other} is no value of OTLP"),
+            other => panic!("{other} is not a value of OTLP"),
         }
     }
     let (start, end) = (nanos(&span["startTimeUnixNano"]), nanos(&span["endTimeUnixNano"]));
@@ -369,7 +369,7 @@ fn commands_and_the_profiler_stand_around_the_load_in_order() {
         note(&file, if is_chat(request) { "chat" } else { path });
         match path {
             "/v1/chat/completions" => timed_stream(ms(1), ms(1), 2),
-            // Where SGLang and vLLM have it, beside the API.
+            // Where SGLang and vLLM have it, next to the API.
             "/start_profile" | "/stop_profile" => vec![answer("200 OK", "text/plain", "")],
             _ => vec![answer("404 Not Found", "text/plain", "")],
         }
@@ -481,7 +481,7 @@ fn a_stop_ends_the_command_before_the_load_and_all_it_started() {
     let said = std::fs::read_to_string(session.path("said")).unwrap();
     assert_eq!(code, Some(130), "{said}");
     assert_eq!(server.requests().len(), 0);
-    // Dead, though it may wait for somebody to take note of it.
+    // Dead, though its parent may not have reaped it yet.
     let state = || std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let is_dead = || state().is_empty() || state().contains(") Z ");
     while !is_dead() {
