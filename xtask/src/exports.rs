@@ -13,15 +13,6 @@ use goodput_model::Nanos;
 use crate::python;
 use crate::running::{Running, TemporaryFolder};
 
-/// The versions that are known to judge rightly.
-const PACKAGES: [(&str, &str); 5] = [
-    ("numpy", "2.4.6"),
-    ("pandas", "3.1.1"),
-    ("pyarrow", "26.0.1"),
-    ("duckdb", "2.0.0"),
-    ("polars", "2.1.0"),
-];
-
 const SCRIPT: &str = include_str!("exports/check.py");
 
 /// Longer than run and script take on a busy machine.
@@ -58,7 +49,7 @@ const EXPORTS: [(&str, &str); 5] = [
 /// Checks this build of `goodput`.
 #[expect(clippy::print_stderr, reason = "says what was and what was not checked")]
 pub(crate) fn check(goodput: &Path) -> Result<(), String> {
-    let python = match python::environment("python-exports", &PACKAGES, &[]) {
+    let python = match python::with_tables() {
         Ok(python) => python,
         Err(missing) => {
             eprintln!("SKIPPED: the check of exports; {missing}");

@@ -21,13 +21,14 @@ mod study;
 mod suite;
 mod supply;
 mod tokenizers;
+mod wheel;
 mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 18] = [
+const TASKS: [(&str, &str); 19] = [
     ("test", "formatting, words, lints, tests, doc tests and documentation, as CI runs them"),
     (
         "bench",
@@ -37,7 +38,7 @@ const TASKS: [(&str, &str); 18] = [
     ("fit", "[FILE.csv]: step times of a profile from measurements, with the error of each point"),
     (
         "judges",
-        "check against the OpenAI client, Prometheus, a browser, table readers and Python tokenizers",
+        "check against the OpenAI client, Prometheus, a browser, table readers, Python tokenizers and mypy",
     ),
     ("browser", "only the browser of these: pages of real runs, opened from disk"),
     (
@@ -62,6 +63,7 @@ const TASKS: [(&str, &str); 18] = [
     ("schemas", "regenerate docs/schema/ from the types that are written to files"),
     ("docs", "regenerate docs/troubleshooting.md from the list of caveats"),
     ("book", "build the documentation as a book, where mdBook is installed"),
+    ("wheel", "build the wheel for PyPI with maturin and zig, for glibc 2.17"),
     ("words", "check words, line lengths, and links in code and documentation"),
     (
         "layers",
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         "schemas" => schemas::write(),
         "docs" => docs::write(),
         "book" => docs::book(),
+        "wheel" => wheel::build(),
         "words" => words::check(),
         "study" => study::run(rest.first().map(String::as_str)),
         _ => {
@@ -140,6 +143,7 @@ fn judges() -> Result<(), String> {
     prometheus::check(&goodput)?;
     browser::check(&goodput)?;
     exports::check(&goodput)?;
+    wheel::check(&goodput)?;
     tokenizers::check(&target_folder().join("debug/examples/ids"))
 }
 

@@ -11,6 +11,21 @@ use crate::target_folder;
 pub(crate) const OWNERS: [&str; 5] =
     ["PYTHONPATH", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
+/// What reads tables, and the type checker, in the versions that are known to judge rightly.
+const TABLES: [(&str, &str); 6] = [
+    ("numpy", "2.4.6"),
+    ("pandas", "3.1.1"),
+    ("pyarrow", "26.0.1"),
+    ("duckdb", "2.0.0"),
+    ("polars", "2.1.0"),
+    ("mypy", "2.4.1"),
+];
+
+/// A Python for the checks of exports and of the wheel: two of them would be twice the download.
+pub(crate) fn with_tables() -> Result<PathBuf, String> {
+    environment("python-exports", &TABLES, &[])
+}
+
 /// A Python that has these packages (name, version), installed with these options of pip, or what
 /// is missing for it.
 pub(crate) fn environment(

@@ -46,6 +46,7 @@ use error::Failed;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    signals::stop_with_parent();
     let outcome = args::read().and_then(carry_out);
     terminal::close();
     outcome.unwrap_or_else(|failed| error::show(&failed))

@@ -2,6 +2,7 @@
 //! stop now. Both write the report. Who cannot wait for that either leaves with a third.
 
 use goodput_lab::{Interrupt, Stopping};
+use rustix::process::{self, Pid, getppid, set_parent_process_death_signal};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::exit;
@@ -9,6 +10,20 @@ use crate::output;
 
 pub(crate) use goodput_lab::Interrupt as Signals;
 pub(crate) use goodput_lab::interrupt::Watched as Listening;
+
+/// Holds the process that started this one, where its end is to stop this one too.
+const PARENT: &str = "GOODPUT_PARENT";
+
+/// Stops this process as Ctrl-C does once its parent ends, where the parent asked for that: a script
+/// or notebook that is killed must not leave its load behind.
+pub(crate) fn stop_with_parent() {
+    let asked = std::env::var(PARENT).ok().and_then(|id| id.parse().ok()).and_then(Pid::from_raw);
+    // Commands that this process starts inherit the variable; their parent is another.
+    if asked.is_some() && asked == getppid() {
+        // A system that refuses this leaves everything else as it is.
+        let _ = set_parent_process_death_signal(Some(process::Signal::TERM));
+    }
+}
 
 /// The user's wish to stop, by signals from the first run on until the process ends.
 pub(crate) fn interrupt() -> Interrupt {
