@@ -3,6 +3,7 @@
 mod attack;
 mod bench;
 mod browser;
+mod dist;
 mod docs;
 mod exports;
 mod fit;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 18] = [
+const TASKS: [(&str, &str); 19] = [
     ("test", "formatting, lints, tests, doc tests and documentation, as CI runs them"),
     (
         "bench",
@@ -54,11 +55,15 @@ const TASKS: [(&str, &str); 18] = [
         "[--only TEXT] [--list]: hostile servers, clients, folders and faults against the real binary",
     ),
     (
+        "dist",
+        "[--profile NAME] [--out DIR] [--binary FILE] [--repository URL] | --formula | --check: what is published",
+    ),
+    (
         "soak",
         "[--hours N] [--stacks N] [--out DIR]: all long-running verbs together, checked for growth",
     ),
     ("supply", "known vulnerabilities, licenses and build scripts of dependencies"),
-    ("licenses", "[FILE]: write the list of packages with their licenses, for distributors"),
+    ("licenses", "[FILE]: write the packages with the texts of their licenses, for distributors"),
     ("schemas", "regenerate docs/schema/ from the types that are written to files"),
     ("docs", "regenerate docs/troubleshooting.md from the list of caveats"),
     ("book", "build the documentation as a book, where mdBook is installed"),
@@ -77,13 +82,14 @@ fn main() -> ExitCode {
         "test" => test(),
         "attack" | "soak" => attack::run(&task, &rest),
         "bench" => build_dist().and_then(|()| bench::bench(&rest)),
+        "dist" => dist::run(&rest),
         "fit" => fit::fit(&rest),
         "fuzz" => fuzz::run(&rest),
         "gates" => gates::check(),
         "judges" => judges(),
         "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
-        "licenses" => supply::write_licenses(&rest),
+        "licenses" => dist::write_licenses(&rest),
         "supply" => supply::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
@@ -139,6 +145,7 @@ fn judges() -> Result<(), String> {
     prometheus::check(&goodput)?;
     browser::check(&goodput)?;
     exports::check(&goodput)?;
+    dist::check(&goodput)?;
     tokenizers::check(&target_folder().join("debug/examples/ids"))
 }
 
