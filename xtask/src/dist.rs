@@ -10,6 +10,8 @@ mod image;
 mod notices;
 mod packages;
 mod sbom;
+#[cfg(test)]
+mod workflows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,8 @@ use crate::python;
 use crate::running::{Running, TemporaryFolder, install, succeeds};
 
 /// The versions that are known to judge rightly.
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 3] = [
+    ("check-jsonschema", "0.39.0"),
     ("cyclonedx-python-lib", "11.12.0"),
     // The parts of the latter that read JSON.
     ("jsonschema", "4.26.0"),
@@ -103,18 +104,23 @@ fn tarball(folder: &Path, release: &Release) -> Result<(), String> {
     Ok(())
 }
 
-/// The bill of materials follows the schema of CycloneDX.
+/// The bill of materials follows the schema of CycloneDX, and workflows that of GitHub.
 #[expect(clippy::print_stderr, reason = "says what was and what was not checked")]
 fn schemas(bill: &Path) -> Result<(), String> {
     let python = match python::environment("python-schemas", &PACKAGES, &[]) {
         Ok(python) => python,
         Err(missing) => {
-            eprintln!("SKIPPED: the check of the bill of materials; {missing}");
+            eprintln!("SKIPPED: the check of the bill of materials and of workflows; {missing}");
             return Ok(());
         }
     };
     succeed(Command::new(&python).args(["-c", SCRIPT]).arg(bill))?;
     eprintln!("  the bill of materials follows the schema of CycloneDX 1.6");
+    let mut command = Command::new(&python);
+    command.args(["-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]);
+    let folder = super::root().join(".github/workflows");
+    succeed(command.args(names(&folder)?.iter().map(|name| folder.join(name))))?;
+    eprintln!("  workflows follow the schema of GitHub");
     Ok(())
 }
 
