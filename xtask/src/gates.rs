@@ -38,7 +38,7 @@ pub(crate) fn check() -> Result<(), String> {
     Err(format!(
         "{failed}: more instructions than the limit in xtask/src/gates.rs\n\
          hint: see where they went with `valgrind --tool=callgrind {} CASE {MANY}`",
-        crate::dist("goodput-hot").display()
+        crate::published("goodput-hot").display()
     ))
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Result<(), String> {
 fn count(case: &str, repetitions: u64) -> Result<u64, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(crate::dist("goodput-hot"))
+        .arg(crate::published("goodput-hot"))
         .args([case, &repetitions.to_string()])
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}"))?;

@@ -3,6 +3,7 @@
 mod attack;
 mod bench;
 mod browser;
+mod dist;
 mod docs;
 mod exports;
 mod fit;
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Every task: name, what it does.
-const TASKS: [(&str, &str); 19] = [
+const TASKS: [(&str, &str); 20] = [
     ("test", "formatting, words, lints, tests, doc tests and documentation, as CI runs them"),
     (
         "bench",
@@ -55,11 +56,15 @@ const TASKS: [(&str, &str); 19] = [
         "[--only TEXT] [--list]: hostile servers, clients, folders and faults against the real binary",
     ),
     (
+        "dist",
+        "[--profile NAME] [--out DIR] [--binary FILE] [--repository URL] | --formula | --check: what is published",
+    ),
+    (
         "soak",
         "[--hours N] [--stacks N] [--out DIR]: all long-running verbs together, checked for growth",
     ),
     ("supply", "known vulnerabilities, licenses and build scripts of dependencies"),
-    ("licenses", "[FILE]: write the list of packages with their licenses, for distributors"),
+    ("licenses", "[FILE]: write the packages with the texts of their licenses, for distributors"),
     ("schemas", "regenerate docs/schema/ from the types that are written to files"),
     ("docs", "regenerate docs/troubleshooting.md from the list of caveats"),
     ("book", "build the documentation as a book, where mdBook is installed"),
@@ -79,13 +84,14 @@ fn main() -> ExitCode {
         "test" => test(),
         "attack" | "soak" => attack::run(&task, &rest),
         "bench" => build_dist().and_then(|()| bench::bench(&rest)),
+        "dist" => dist::run(&rest),
         "fit" => fit::fit(&rest),
         "fuzz" => fuzz::run(&rest),
         "gates" => gates::check(),
         "judges" => judges(),
         "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
-        "licenses" => supply::write_licenses(&rest),
+        "licenses" => dist::write_licenses(&rest),
         "supply" => supply::check(),
         "test-fleet" => programs().and_then(|goodput| fleet::check(&goodput)),
         "schemas" => schemas::write(),
@@ -144,6 +150,7 @@ fn judges() -> Result<(), String> {
     browser::check(&goodput)?;
     exports::check(&goodput)?;
     wheel::check(&goodput)?;
+    dist::check(&goodput)?;
     tokenizers::check(&target_folder().join("debug/examples/ids"))
 }
 
@@ -172,7 +179,7 @@ fn build_dist() -> Result<(), String> {
 }
 
 /// A program as it is published.
-fn dist(program: &str) -> PathBuf {
+fn published(program: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     Path::new(&target).join("dist").join(program)
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::running::apt_get;
+use crate::running::{install, succeeds};
 use crate::target_folder;
 
 /// What this machine's owner may have set for Python's programs.
@@ -43,7 +43,7 @@ pub(crate) fn environment(
     }
     if !make(&folder) {
         // On Debian it is a package of its own, which only root may install.
-        succeeds(apt_get().args(["install", "-y", "-q", "python3-venv"]));
+        install("python3-venv");
         if !make(&folder) {
             return Err("python3 has no venv (`apt-get install python3-venv`)".to_owned());
         }
@@ -51,8 +51,8 @@ pub(crate) fn environment(
     let wanted: Vec<String> = packages.iter().map(|(name, v)| format!("{name}=={v}")).collect();
     let mut pip = Command::new(&python);
     // A network that does not answer must not hold up the check.
-    let install = ["-m", "pip", "--timeout", "20", "--retries", "2", "install", "-q"];
-    succeeds(pip.args(install).args(options).args(&wanted));
+    let words = ["-m", "pip", "--timeout", "20", "--retries", "2", "install", "-q"];
+    succeeds(pip.args(words).args(options).args(&wanted));
     if is_ready(&python, packages) {
         Ok(python)
     } else {
@@ -73,10 +73,4 @@ fn is_ready(python: &Path, packages: &[(&str, &str)]) -> bool {
             format!("import importlib.metadata as m; assert m.version('{name}') == '{version}'");
         succeeds(Command::new(python).args(["-c", &check]))
     })
-}
-
-/// Whether a command succeeds; its output is dropped.
-fn succeeds(command: &mut Command) -> bool {
-    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    silent.status().is_ok_and(|status| status.success())
 }

@@ -23,6 +23,20 @@ pub(crate) fn apt_get() -> Command {
     command
 }
 
+/// Installs a package of Debian, which only root may; false if that fails.
+pub(crate) fn install(package: &str) -> bool {
+    let install =
+        || succeeds(apt_get().args(["install", "-y", "-q", "--no-install-recommends", package]));
+    // Lists of packages may be missing or old.
+    install() || (succeeds(apt_get().args(["update", "-q"])) && install())
+}
+
+/// Whether a command succeeds; its output is dropped.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    silent.status().is_ok_and(|status| status.success())
+}
+
 /// A program that ends when this goes, whatever the check finds.
 pub(crate) struct Running(Child);
 

@@ -101,7 +101,7 @@ pub(super) fn floor(flags: &str) -> Vec<String> {
 }
 
 fn program(name: &str, flags: &str) -> Vec<String> {
-    let mut words = vec![crate::dist(name).display().to_string()];
+    let mut words = vec![crate::published(name).display().to_string()];
     words.extend(flags.split_whitespace().map(str::to_owned));
     words
 }

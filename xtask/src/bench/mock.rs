@@ -71,7 +71,7 @@ fn sample(page: &str, name: &str) -> f64 {
 /// A server with these delays on its core.
 fn start(bench: &Bench, itl_ms: u32) -> Result<Mock, String> {
     let flags = format!("mock --listen 127.0.0.1:0 --model m --ttft 5ms --itl {itl_ms}ms");
-    let mut words = vec![crate::dist("goodput").display().to_string()];
+    let mut words = vec![crate::published("goodput").display().to_string()];
     words.extend(format!("{flags} --slots 100000").split_whitespace().map(str::to_owned));
     Mock::run(&mut bench.serve(&words))
 }

@@ -164,7 +164,7 @@ impl TruthProcess {
     pub(super) fn start_on(bench: &Bench, core: Core, delays: TruthDelays) -> Result<Self, String> {
         let TruthDelays { ttft_ms, itl_ms } = delays;
         let command = format!("--port 0 --ttft-us {ttft_ms}000 --itl-us {itl_ms}000");
-        let mut words = vec![crate::dist("goodput-truth").display().to_string()];
+        let mut words = vec![crate::published("goodput-truth").display().to_string()];
         words.extend(command.split_whitespace().map(str::to_owned));
         let mut child = bench
             .shell(core, SERVE, &words)

@@ -100,7 +100,7 @@ fn measure(
 fn start(bench: &Bench, upstream: &str) -> Result<Mock, String> {
     let trace = bench.fresh_path();
     let flags = format!("record --listen 127.0.0.1:0 --upstream http://{upstream} --output");
-    let mut words = vec![crate::dist("goodput").display().to_string()];
+    let mut words = vec![crate::published("goodput").display().to_string()];
     words.extend(flags.split_whitespace().map(str::to_owned));
     words.push(trace.display().to_string());
     Mock::run(&mut bench.serve(&words))

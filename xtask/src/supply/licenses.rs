@@ -1,7 +1,5 @@
 //! Licenses of dependencies: each must leave us a choice that asks for no more than a notice.
 
-use std::fmt::Write;
-
 use super::Package;
 
 /// Those that ask for a notice, or for nothing.
@@ -30,21 +28,6 @@ pub(super) fn faults(packages: &[Package]) -> Vec<String> {
         format!("{name} {version}: the license `{license}` is not among those allowed")
     };
     refused.map(say).collect()
-}
-
-/// The page for those who hand the program on.
-pub(super) fn page(packages: &[Package]) -> String {
-    let mut page = "# Third-party software in goodput\n\n\
-                    goodput is one binary, linked from these packages of crates.io. Each is under the \
-                    license in its row; the license text is in the package.\n\n\
-                    | package | version | license | source |\n|---|---|---|---|\n"
-        .to_owned();
-    for package in packages.iter().filter(|package| package.is_shipped) {
-        let Package { name, version, license, repository, .. } = package;
-        // Writing to a text cannot fail.
-        let _ = writeln!(page, "| {name} | {version} | {license} | {repository} |");
-    }
-    page
 }
 
 /// Whether an SPDX expression leaves a choice that is allowed.
@@ -134,15 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named_and_what_is_shipped_is_listed() {
-        let mut of_tests = package("b", "MIT", false);
-        of_tests.is_shipped = false;
-        let packages = [package("a", "GPL-3.0", false), of_tests];
+    fn what_is_refused_is_named() {
+        let packages = [package("a", "GPL-3.0", false), package("b", "MIT", false)];
         assert_eq!(
             faults(&packages),
             ["a 1.0.0: the license `GPL-3.0` is not among those allowed"]
         );
-        let page = page(&packages);
-        assert!(page.contains("| a | 1.0.0 | GPL-3.0 |") && !page.contains("| b |"), "{page}");
     }
 }
