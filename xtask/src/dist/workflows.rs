@@ -75,7 +75,7 @@ fn the_build_of_the_image_gets_what_it_reads() {
     assert!(["Cargo.toml", "Cargo.lock", "crates", "xtask"].into_iter().all(is_copied));
 }
 
-/// A project without a home must not point to somebody else's.
+/// A project without a home must not point to another one's.
 #[test]
 fn no_repository_is_invented() {
     assert!(NO_REPOSITORY.starts_with("https://example.invalid/"));
