@@ -63,7 +63,7 @@ pub(crate) fn hear(interrupt: &Interrupt) {
             "\nstopping: waiting for answers, sending no requests (press Ctrl-C again to stop at once)",
         ),
         Stopping::AtOnce => {
-            output::note("\nstopping at once (press Ctrl-C again to exit without a report)")
+            output::note("\nstopping at once (press Ctrl-C again to exit without a report)");
         }
         Stopping::Leave => leave(),
     }
