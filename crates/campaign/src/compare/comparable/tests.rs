@@ -291,7 +291,11 @@ fn another_workload_is_refused_and_another_draw_of_it_is_not() {
         false,
     );
     assert_eq!(all[0].side, 2);
-    assert!(all[0].message.contains("`chat` on the reference, `code` on this side"), "{}", all[0].message);
+    assert!(
+        all[0].message.contains("`chat` on the reference, `code` on this side"),
+        "{}",
+        all[0].message
+    );
     assert!(all[0].message.contains("hash aaaa against bbbb"), "{}", all[0].message);
     assert!(all[0].touches("ttft_p99") && all[0].touches("attainment"));
 }
