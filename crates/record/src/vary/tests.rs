@@ -174,15 +174,15 @@ fn a_wrong_path_says_what_is_there() {
 #[test]
 fn a_wrong_value_says_what_it_is_now() {
     for (path, value, because, now) in [
-        ("load.seed", "x", "it is not a whole number", "it is 7 now"),
-        ("load.seed", "-1", "invalid value", "it is 7 now"),
-        ("workload.class.0.share", "half", "it is not a number", "it is 0.5 now"),
-        ("target.stream", "yes", "neither true nor false", "it is true now"),
-        ("target.http", "http9", "unknown variant `http9`", "it is \"http1\" now"),
-        ("load.mode.rate", "fast", "a rate", "it is \"20/s\" now"),
-        ("measure.percentiles", "99", "invalid type", "it is a list of 2 now"),
-        ("load.mode", "closed", "name one of its values", "it is a table of"),
-        ("load.mode.kind", "closed", "", "it is \"open\" now"),
+        ("load.seed", "x", "it is not a whole number", "it is currently 7"),
+        ("load.seed", "-1", "invalid value", "it is currently 7"),
+        ("workload.class.0.share", "half", "it is not a number", "it is currently 0.5"),
+        ("target.stream", "yes", "neither true nor false", "it is currently true"),
+        ("target.http", "http9", "unknown variant `http9`", "it is currently \"http1\""),
+        ("load.mode.rate", "fast", "a rate", "it is currently \"20/s\""),
+        ("measure.percentiles", "99", "invalid type", "it is currently a list of 2"),
+        ("load.mode", "closed", "name one of its values", "it is currently a table of"),
+        ("load.mode.kind", "closed", "", "it is currently \"open\""),
     ] {
         let error = refused(path, value);
         let head = format!("`{path}` cannot be `{value}`: ");

@@ -172,11 +172,11 @@ fn every_shape_gives_the_same_requests() {
         let skipped: Vec<(&str, u64)> =
             loaded.skipped.iter().map(|(s, n)| (s.as_str(), *n)).collect();
         let expected = [
+            ("duplicate span", 1),
             ("failed when it was recorded", 1),
             ("not a gen_ai span", 1),
             ("not a generation", 1),
             ("part of another generation", 1),
-            ("duplicate span", 1),
             ("without token counts", 1),
         ];
         assert_eq!(skipped, expected, "{text}");
