@@ -79,7 +79,9 @@ mod tests {
     /// A folder with the summary of a run that began at this minute.
     fn save(folder: &Path, minute: u32, verdict: &str) {
         fs::create_dir_all(folder).unwrap();
-        ["plan.toml", "requests.log"].map(|name| fs::write(folder.join(name), "").unwrap());
+        for name in ["plan.toml", "requests.log"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
         let manifest = format!(r#"{{"started": "2026-11-15T10:{minute:02}:00Z"}}"#);
         fs::write(folder.join("manifest.json"), manifest).unwrap();
         fs::write(folder.join("summary.json"), format!(r#"{{"verdict": "{verdict}"}}"#)).unwrap();
