@@ -36,7 +36,7 @@ use rules::JsonRules;
 use vocabulary::Vocabulary;
 
 /// Names of the tokenizers that need no file.
-pub const BUILTIN: [&str; 5] = ["cl100k_base", "o200k_base", "p50k_base", "r50k_base", APPROXIMATE];
+pub const BUILTIN: [&str; 3] = ["cl100k_base", "o200k_base", APPROXIMATE];
 
 const APPROXIMATE: &str = "approximate";
 
@@ -122,7 +122,7 @@ impl TokenizerError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => {
-                "name a tokenizer.json, a folder with one, a .tiktoken file, or a built-in tokenizer: cl100k_base, o200k_base, p50k_base, r50k_base, approximate"
+                "name a tokenizer.json, a folder with one, a .tiktoken file, or a built-in tokenizer: cl100k_base, o200k_base, approximate"
             }
             Self::TooLarge { .. } | Self::Malformed { .. } => {
                 "download the complete tokenizer.json from the model's repository"

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,63 +33,67 @@ const R50K: &str = concat!(
     r"|\s++$|\s+(?!\S)|\s",
 );
 
+/// The vocabularies that are built in: name, what `build.rs` packed, and what became of it.
+static BUILTIN: [(&str, &[u8], OnceLock<Option<Vocabulary>>); 2] = [
+    ("cl100k_base", include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base")), OnceLock::new()),
+    ("o200k_base", include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base")), OnceLock::new()),
+];
+
 /// Tokens by their rank, and how text is cut before pairs are merged. Clones share it.
 #[derive(Clone)]
-pub(crate) enum Vocabulary {
-    Builtin(&'static CoreBPE),
-    File(Arc<CoreBPE>),
-}
+pub(crate) struct Vocabulary(Arc<CoreBPE>);
 
 impl Vocabulary {
     /// The one of this name.
     pub(crate) fn builtin(name: &str) -> Option<Self> {
-        Some(Self::Builtin(match name {
-            "cl100k_base" => tiktoken_rs::cl100k_base_singleton(),
-            "o200k_base" => tiktoken_rs::o200k_base_singleton(),
-            "p50k_base" => tiktoken_rs::p50k_base_singleton(),
-            "r50k_base" => tiktoken_rs::r50k_base_singleton(),
-            _ => return None,
-        }))
+        let (_, packed, unpacked) = BUILTIN.iter().find(|(known, ..)| *known == name)?;
+        unpacked.get_or_init(|| Self::new(unpack(packed)?, split(name)?).ok()).clone()
     }
 
     /// The one in these bytes.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, TokenizerError> {
-        parse(path, bytes).map(|ranks| Self::File(Arc::new(ranks)))
+        let malformed = |line, why| TokenizerError::Malformed { path: path.to_owned(), line, why };
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let split = split(&name.unwrap_or_default())
+            .ok_or_else(|| TokenizerError::UnknownSplit { path: path.to_owned() })?;
+        let ranks = ranks(bytes).map_err(|(line, why)| malformed(line, why))?;
+        Self::new(ranks, split).map_err(|why| malformed(1, excerpt(&why)))
+    }
+
+    fn new(ranks: HashMap<Vec<u8>, u32>, split: &str) -> Result<Self, String> {
+        // The library needs one special token to look for; none is ever allowed.
+        let unused = ranks.values().max().map_or(0, |rank| rank.saturating_add(1));
+        let special = [("<|endoftext|>".to_owned(), unused)];
+        CoreBPE::new(ranks.into_iter().collect(), special.into_iter().collect(), split)
+            .map(|vocabulary| Self(Arc::new(vocabulary)))
+            .map_err(|error| error.to_string())
     }
 
     /// Ids of the tokens, or why this text has none.
     pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
-        let ranks = match self {
-            Self::Builtin(ranks) => ranks,
-            Self::File(ranks) => &**ranks,
-        };
         // With no special token allowed, all text is ordinary; unlike `encode_ordinary`, this
         // reports a text that is beyond the limits of the split.
-        let encoded = ranks.encode(text, &HashSet::new());
+        let encoded = self.0.encode(text, &HashSet::new());
         encoded.map(|(ids, _)| ids).map_err(|error| error.message)
     }
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<CoreBPE, TokenizerError> {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
-    let name = name.unwrap_or_default();
-    let split = SPLITS.iter().find(|(part, _)| name.contains(part));
-    let (_, split) = split.ok_or_else(|| TokenizerError::UnknownSplit { path: path.to_owned() })?;
-    let ranks = ranks(bytes).map_err(|(line, why)| TokenizerError::Malformed {
-        path: path.to_owned(),
-        line,
-        why,
-    })?;
-    // The library needs one special token to look for; none is ever allowed.
-    let unused = ranks.values().max().map_or(0, |rank| rank.saturating_add(1));
-    let special = [("<|endoftext|>".to_owned(), unused)];
-    let vocabulary =
-        CoreBPE::new(ranks.into_iter().collect(), special.into_iter().collect(), split);
-    vocabulary.map_err(|error| TokenizerError::Malformed {
-        path: path.to_owned(),
-        line: 1,
-        why: excerpt(&error.to_string()),
-    })
+/// Where text is cut, by the name of the vocabulary.
+fn split(name: &str) -> Option<&'static str> {
+    SPLITS.iter().find(|(part, _)| name.contains(part)).map(|(_, split)| *split)
+}
+
+/// Rank by token: each token lies behind its length, in the order of ranks.
+fn unpack(packed: &[u8]) -> Option<HashMap<Vec<u8>, u32>> {
+    let bytes = miniz_oxide::inflate::decompress_to_vec(packed).ok()?;
+    let mut rest = bytes.as_slice();
+    let mut tokens = Vec::new();
+    while let Some((length, after)) = rest.split_first() {
+        let (token, after) = after.split_at_checked(usize::from(*length))?;
+        tokens.push(token.to_owned());
+        rest = after;
+    }
+    Some(tokens.into_iter().zip(0..).collect())
 }
 
 /// Rank by token, or the line and what is wrong with it.
