@@ -33,10 +33,23 @@ const R50K: &str = concat!(
     r"|\s++$|\s+(?!\S)|\s",
 );
 
-/// The vocabularies that are built in: name, what `build.rs` packed, and what became of it.
-static BUILTIN: [(&str, &[u8], OnceLock<Option<Vocabulary>>); 2] = [
-    ("cl100k_base", include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base")), OnceLock::new()),
-    ("o200k_base", include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base")), OnceLock::new()),
+/// A vocabulary that is built in.
+struct BuiltinVocabulary {
+    name: &'static str,
+    /// What `build.rs` made of it.
+    packed: &'static [u8],
+    unpacked: OnceLock<Option<Vocabulary>>,
+}
+
+impl BuiltinVocabulary {
+    const fn new(name: &'static str, packed: &'static [u8]) -> Self {
+        Self { name, packed, unpacked: OnceLock::new() }
+    }
+}
+
+static BUILTIN: [BuiltinVocabulary; 2] = [
+    BuiltinVocabulary::new("cl100k_base", include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base"))),
+    BuiltinVocabulary::new("o200k_base", include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base"))),
 ];
 
 /// Tokens by their rank, and how text is cut before pairs are merged. Clones share it.
@@ -46,8 +59,9 @@ pub(crate) struct Vocabulary(Arc<CoreBPE>);
 impl Vocabulary {
     /// The one of this name.
     pub(crate) fn builtin(name: &str) -> Option<Self> {
-        let (_, packed, unpacked) = BUILTIN.iter().find(|(known, ..)| *known == name)?;
-        unpacked.get_or_init(|| Self::new(unpack(packed)?, split(name)?).ok()).clone()
+        let builtin = BUILTIN.iter().find(|builtin| builtin.name == name)?;
+        let unpacked = || Self::new(unpack(builtin.packed)?, split(name)?).ok();
+        builtin.unpacked.get_or_init(unpacked).clone()
     }
 
     /// The one in these bytes.
