@@ -128,7 +128,7 @@ impl IdleWait<'_> {
             if now() >= self.deadline {
                 let QueueDepth { running, waiting } = last;
                 return IdleSignal::Unknown(format!(
-                    "it reports {running} requests running and {waiting} waiting"
+                    "it reports {running} running and {waiting} waiting requests"
                 ));
             }
             if now() - moved > STALE {
@@ -256,7 +256,7 @@ mod tests {
         let signals = || false;
         let begin = now();
         let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
-        assert_eq!(soon.by, IdleSignal::unknown("it reports 1 running and 0 waiting"));
+        assert_eq!(soon.by, IdleSignal::unknown("it reports 1 running and 0 waiting requests"));
         let stopped = || true;
         let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
         // Of the page, or of the loop after it: the user is heard.

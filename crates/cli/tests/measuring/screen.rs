@@ -89,7 +89,7 @@ fn q_is_an_interrupt() {
     let Some(seen) = on_terminal(&session, args, &[("q stop", "q")]) else { return };
     let rest = after(&seen);
     is_sane(rest);
-    assert!(rest.contains("stopping: no more requests"), "{rest}");
+    assert!(rest.contains("stopping: waiting for answers"), "{rest}");
     assert!(rest.contains("code 130"), "{rest}");
 }
 
