@@ -101,7 +101,7 @@ fn what_is_wrong_with_a_file_names_class_file_and_line() {
 
 #[test]
 fn the_vocabulary_is_one_token_a_unit_in_the_usual_vocabularies() {
-    for name in ["cl100k_base", "o200k_base", "p50k_base", "r50k_base"] {
+    for name in ["cl100k_base", "o200k_base"] {
         let tokenizer = Tokenizer::builtin(name).unwrap();
         let found = calibrate(&mut |text| tokenizer.count(text), 20).unwrap();
         assert_eq!(found.costs, Lexicon::estimated_costs(), "{name}");
