@@ -1,6 +1,6 @@
 //! Time itself: the one monotonic clock of a run, and two ways to wait for an instant exactly.
 //!
-//! - [`sleep_until`] on a thread: as exact as the system wakes it. Used by the pacer.
+//! - [`sleep_until`] on a thread: as exact as the system wakes it.
 //! - [`Timer`] on a current-thread runtime: one timerfd for any number of sleepers. Used where many
 //!   tasks wait (think times, the simulated engine).
 //!
@@ -9,10 +9,12 @@
 //! Never the wall clock: an NTP step would move a whole schedule.
 
 mod limit;
+mod priority;
 mod timer;
 mod wait;
 
 pub use limit::{unless, until};
+pub use priority::{give_way, give_way_at_once};
 pub use timer::{Sleep, Timer};
 pub use wait::{allowed_cpus, pause, pin_to, sleep_until, use_fine_timer_slack};
 

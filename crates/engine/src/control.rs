@@ -21,7 +21,7 @@ enum Stop {
 #[derive(Clone, Debug)]
 pub struct RunControl {
     state: watch::Sender<Stop>,
-    /// The same as `state` beyond [`Stop::No`], for the pacer's tight loop.
+    /// The same as `state` beyond [`Stop::No`], for loops that look often.
     stopping: Arc<AtomicBool>,
     /// Everything has been sent.
     draining: Arc<AtomicBool>,

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::SyncSender;
 
 use crossbeam_queue::ArrayQueue;
 use goodput_clock::pause;
 use goodput_model::schedule::{ArrivalSequence, RunTimeline};
 use goodput_model::{Nanos, Session, Shard};
 use goodput_workload::Workload;
+use tokio::sync::mpsc::Sender;
 
 use crate::senders::Senders;
 use crate::session::{BodyEncoder, PreparedSession};
 
-/// Sessions built ahead of the pacer. At 3,000 sessions/s this is more than a second.
+/// Sessions built ahead of the workers. At 3,000 sessions/s this is more than a second.
 pub(crate) const AHEAD: usize = 4096;
 
 /// Bytes built ahead, about: fewer sessions than [`AHEAD`] where prompts are long or have images.
@@ -144,24 +144,28 @@ pub(crate) struct ScheduledSession {
     pub(crate) visit: PreparedSession,
 }
 
-/// Feeds the pacer of an open loop.
+/// Feeds the workers of an open loop.
 pub(crate) struct OpenFeed {
     pub(crate) feeder: Feeder,
     /// `None`: the workload brings its own.
     pub(crate) arrivals: Option<ArrivalSequence>,
     pub(crate) timeline: Arc<RunTimeline>,
     pub(crate) ahead: Arc<PreparedBacklog>,
-    pub(crate) arrive: SyncSender<ScheduledSession>,
+    /// To each worker.
+    pub(crate) workers: Vec<Sender<ScheduledSession>>,
 }
 
 impl OpenFeed {
-    /// Runs until arrivals or sessions end, the run has enough of them, or the pacer is gone.
+    /// Deals sessions out to the workers in turn, until arrivals or sessions end, the run has enough
+    /// of them, or a worker takes no more.
     pub(crate) fn run(mut self) {
         // A burst leaves as a whole, so it is built as a whole, however large it is.
         let is_burst = self.arrivals.as_ref().is_some_and(ArrivalSequence::is_burst);
-        while let Some(arrival) = self.next() {
+        let workers = std::mem::take(&mut self.workers);
+        for worker in workers.iter().cycle() {
+            let Some(arrival) = self.next() else { return };
             self.ahead.add(&arrival.visit);
-            if self.arrive.send(arrival).is_err() {
+            if worker.blocking_send(arrival).is_err() {
                 return;
             }
             while !is_burst && self.ahead.is_full() && Arc::strong_count(&self.ahead) > 1 {

@@ -2,31 +2,32 @@
 //! request is handed to the caller as a record.
 //!
 //! ```text
-//! feeder ──sessions──► pacer ──due──► worker ┐ ◄─┐ steps still to come:
-//!   (first bodies        (open loop)   worker ├───┘ built after an answer, sent after a pause
-//!    built before        closed loop:  worker ┴──records──► collector (the caller's sink)
-//!    they are due)       feeder ──► worker, each user playing one session after another
+//! feeder ──sessions──► worker ┐ ◄─┐ steps still to come:
+//!   (first bodies      worker ├───┘ built after an answer, sent after a pause
+//!    built before      worker ┴──records──► collector (the caller's sink)
+//!    they are due)
 //! ```
 //!
 //! A session ([`goodput_model::Session`]) is what arrives; most have one step with one request. In
-//! an open loop sessions arrive whatever the server does, and each then waits for its own answers
+//! a closed loop each user of a worker plays one session after another. In an open loop sessions arrive whatever the server does, and each then waits for its own answers
 //! between its steps. One that fails at a step is over, and what it would have asked is counted
 //! ([`RunEnd::cut_requests`]).
 //!
-//! One thread each for feeder, pacer and collector, and one current-thread runtime per worker. A
+//! One thread each for feeder and collector, and one current-thread runtime per worker. A
 //! session stays with its worker. Nothing between a scheduled instant and the socket takes a lock
 //! or builds a body; a slow sink delays no dispatch.
 //!
 //! Sessions built ahead are bounded in number and bytes. A burst is not: all of it must be in memory
 //! at its instant.
 
+mod arrivals;
 mod collector;
 mod control;
 mod feeder;
 mod fingerprint;
 mod limits;
 mod live;
-mod pacer;
+mod pacing;
 mod play;
 mod run;
 mod self_check;
@@ -41,6 +42,6 @@ pub use control::RunControl;
 pub use feeder::SessionSource;
 pub use limits::{FdLimit, raise_fd_limit};
 pub use live::{LiveCounters, Snapshot};
-pub use pacer::TimerMode;
+pub use pacing::TimerMode;
 pub use run::{Begin, EngineError, EngineRun, RunEnd, run};
 pub use self_check::Canary;

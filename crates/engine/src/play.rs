@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use goodput_clock::now;
 use goodput_model::{Nanos, Phase};
 
-use crate::pacer::{SessionStart, StepInstant};
+use crate::pacing::StepInstant;
 use crate::session::{PreparedRequest, PreparedSession, PreparedStep, RemainingSteps};
 use crate::worker::{Carried, EngineWorker, RequestOutcome};
 
 impl EngineWorker {
     /// Begins a session of an open loop, and returns at once.
-    pub(crate) fn begin(self: &Rc<Self>, SessionStart { visit, due }: SessionStart) {
+    pub(crate) fn begin(self: &Rc<Self>, visit: PreparedSession, due: StepInstant) {
         self.enter();
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
@@ -126,12 +126,12 @@ impl EngineWorker {
         outcome
     }
 
-    /// Waits until shortly before an instant, as the pacer does; whether it is still to be kept.
+    /// Waits until shortly before an instant; whether it is still to be kept.
     async fn wait_for(&self, instant: Nanos) -> bool {
         tokio::select! {
             biased;
             () = self.shared.control.stopped() => false,
-            () = self.timer.sleep_until(instant - self.shared.pacing.lead()) => true,
+            _ = self.lead.sleep_until(&self.timer, instant) => true,
         }
     }
 
@@ -142,7 +142,7 @@ impl EngineWorker {
             return;
         }
         let shared = &self.shared;
-        let present = now() + shared.pacing.lead() - self.epoch();
+        let present = now() + self.lead.get() - self.epoch();
         let is_over = shared.timeline.end().is_some_and(|end| present >= end);
         if is_over || !shared.sent_all.load(Relaxed) {
             shared.cut_requests.fetch_add(requests, Relaxed);

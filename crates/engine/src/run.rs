@@ -12,11 +12,12 @@ use goodput_model::{ConnectionPolicy, Load, LoadShape, Mode, Nanos, Shard, Trace
 use goodput_wire::{Endpoint, RequestFormat, SessionHeader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::arrivals::Arrivals;
 use crate::collector::{RecordCollector, Sink};
 use crate::control::RunControl;
 use crate::feeder::{AHEAD, Feeder, OpenFeed, PreparedBacklog, SessionQueue, SessionSource};
 use crate::live::LiveCounters;
-use crate::pacer::{Pacer, TimerMode};
+use crate::pacing::TimerMode;
 use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
 use crate::session::BodyEncoder;
@@ -184,10 +185,10 @@ fn start(
 
 /// The threads that send.
 struct Team {
-    /// Finished once everything is on its way: the pacer of an open loop.
-    pacer: Option<JoinHandle<()>>,
     feeder: JoinHandle<()>,
     workers: Vec<JoinHandle<std::io::Result<()>>>,
+    /// Workers of an open loop that have not begun all of their sessions.
+    beginning: Senders,
 }
 
 /// Starts an open loop; without `arrivals` sessions arrive when the workload says.
@@ -201,24 +202,27 @@ fn start_open(
     let is_burst = arrivals.as_ref().is_some_and(ArrivalSequence::is_burst);
     let burst = burst(load, is_burst);
     let capacity = burst.clamp(AHEAD, BURST_AHEAD);
-    let (arrive, due) = sync_channel(capacity);
-    let ahead = Arc::new(PreparedBacklog::default());
-    let feeder = {
-        let (timeline, ahead) = (Arc::clone(&shared.timeline), Arc::clone(&ahead));
-        let feed = OpenFeed { feeder, arrivals, timeline, ahead, arrive };
-        spawn("feeder", move || feed.run())?
-    };
     let (ready, all_ready) = channel();
     // A burst needs all of its connections at once, unless a cap holds it back.
     let at_once = shared.cap.as_ref().map_or(burst, |cap| burst.min(cap.available_permits()));
     let connections = u32::try_from(at_once.div_ceil(shared.workers as usize)).unwrap_or(1).max(1);
-    let mut inboxes = Vec::new();
-    let mut workers = Vec::new();
+    let ahead = Arc::new(PreparedBacklog::default());
+    let beginning = Senders::default();
+    let (mut inboxes, mut starts, mut workers) = (Vec::new(), Vec::new(), Vec::new());
     for id in 0..shared.workers {
-        let (inbox, jobs) = mpsc::unbounded_channel();
+        let (inbox, sessions) = mpsc::channel(capacity.div_ceil(shared.workers as usize));
+        let (start, started) = oneshot::channel();
         inboxes.push(inbox);
-        workers.push(spawn_worker(id, shared, WorkSource::Open(jobs, connections), &ready)?);
+        starts.push(start);
+        let senders = [shared.senders.enter(), beginning.enter()];
+        let arrivals = Arrivals { sessions, ahead: Arc::clone(&ahead), start: started, senders };
+        workers.push(spawn_worker(id, shared, WorkSource::Open(arrivals, connections), &ready)?);
     }
+    let feeder = {
+        let (timeline, ahead) = (Arc::clone(&shared.timeline), Arc::clone(&ahead));
+        let feed = OpenFeed { feeder, arrivals, timeline, ahead, workers: inboxes };
+        spawn("feeder", move || feed.run())?
+    };
     drop(ready);
     wait_for_all(&all_ready);
     let since = now();
@@ -230,20 +234,10 @@ fn start_open(
         }
         pause(Nanos::from_micros(200));
     }
-    let sender = shared.senders.enter();
-    let pacer = Pacer {
-        epoch: set_epoch(shared, begin),
-        pacing: shared.pacing,
-        arrivals: due,
-        ahead,
-        workers: inboxes,
-        control: shared.control.clone(),
-    };
-    let pacer = spawn("pacer", move || {
-        pacer.run();
-        drop(sender);
-    })?;
-    Ok(Team { pacer: Some(pacer), feeder, workers })
+    // The feeder learns from this count that the workers are gone.
+    drop(ahead);
+    begin_all(starts, set_epoch(shared, begin));
+    Ok(Team { feeder, workers, beginning })
 }
 
 /// Requests that are due at one instant, where many are. They are built before it.
@@ -290,11 +284,16 @@ fn start_closed(
     }
     let epoch = set_epoch(shared, begin);
     drop(queue);
+    begin_all(starts, epoch);
+    Ok(Team { feeder, workers, beginning: Senders::default() })
+}
+
+/// Tells the workers the run's first instant.
+fn begin_all(starts: Vec<oneshot::Sender<Nanos>>, epoch: Nanos) {
     for start in starts {
         // A worker that is gone shows when it is joined.
         let _ = start.send(epoch);
     }
-    Ok(Team { pacer: None, feeder, workers })
 }
 
 /// Tells the users of a closed loop, when dropped, that no session will follow: the workload has
@@ -328,10 +327,9 @@ fn see_through(team: Team, shared: &WorkerContext, drain: Nanos) -> Result<(), E
         let present = now();
         let epoch = shared.epoch.get().copied().unwrap_or(present);
         let is_over = shared.timeline.end().is_some_and(|end| present > epoch + end);
-        let is_handed_over = team.pacer.as_ref().is_none_or(JoinHandle::is_finished);
         let is_sent = shared.senders.are_gone()
             || shared.sent_all.load(Ordering::Relaxed)
-            || (is_over && is_handed_over);
+            || (is_over && team.beginning.are_gone());
         if shared.is_closed && is_sent {
             // Users in thought need not wake up any more.
             shared.control.finish();
@@ -345,12 +343,8 @@ fn see_through(team: Team, shared: &WorkerContext, drain: Nanos) -> Result<(), E
         }
         pause(Nanos::from_millis(20));
     }
-    let mut threads = vec![team.feeder];
-    threads.extend(team.pacer);
-    // The pacer has let go of the feeder's channel by now, so the feeder ends too.
-    for thread in threads {
-        thread.join().map_err(|_| EngineError::Panicked)?;
-    }
+    // The workers have let go of the feeder's channels by now, so the feeder ends too.
+    team.feeder.join().map_err(|_| EngineError::Panicked)?;
     for worker in team.workers {
         worker.join().map_err(|_| EngineError::Panicked)??;
     }

@@ -12,7 +12,7 @@ use goodput_clock::{Timer, now};
 use goodput_model::{CanaryReading, Connect, Exchange, LoopLag, Nanos};
 use goodput_wire::{Client, Endpoint};
 
-use crate::pacer::{TimerMode, hold_until};
+use crate::pacing::{WakeLead, hold_until};
 
 /// How often a loop is to be called.
 const BEAT_EVERY: Nanos = Nanos::from_millis(20);
@@ -73,7 +73,7 @@ pub(crate) struct CanaryTask {
     pub(crate) canary: Canary,
     pub(crate) worker: u32,
     pub(crate) workers: u32,
-    pub(crate) pacing: TimerMode,
+    pub(crate) lead: Rc<WakeLead>,
     pub(crate) epoch: Nanos,
     pub(crate) seen: Arc<Observations>,
 }
@@ -91,7 +91,7 @@ impl CanaryTask {
             while due < now() {
                 due += every;
             }
-            timer.sleep_until(due - task.pacing.lead()).await;
+            task.lead.sleep_until(&timer, due).await;
             hold_until(due).await;
             let (task, client) = (Rc::clone(&task), Rc::clone(&client));
             tokio::task::spawn_local(async move {

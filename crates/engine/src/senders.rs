@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts those that may still send: the pacer, the workers of a closed loop, and every session
-/// with steps to come.
+/// Counts those that may still send: every worker that begins sessions, and every session with steps
+/// to come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Senders(Arc<AtomicU64>);
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::feeder::SessionQueue;
-use crate::pacer::StepInstant;
+use crate::pacing::StepInstant;
 use crate::senders::Sender;
 use crate::session::PreparedSession;
 use crate::worker::EngineWorker;

@@ -8,9 +8,8 @@ use std::time::Duration;
 use goodput_clock::{now, unless, use_fine_timer_slack};
 use goodput_model::{ConnectionPolicy, Nanos};
 use tokio::runtime::LocalOptions;
-use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::pacer::SessionStart;
+use crate::arrivals::Arrivals;
 use crate::self_check::{CanaryTask, beat};
 use crate::users::Users;
 use crate::worker::{EngineWorker, WorkerContext};
@@ -20,8 +19,8 @@ const CONNECT_AHEAD: Duration = Duration::from_secs(5);
 
 /// Where a worker's requests come from.
 pub(crate) enum WorkSource {
-    /// Due now: the pacer waited. This many connections are sure to be needed at once.
-    Open(UnboundedReceiver<SessionStart>, u32),
+    /// An open loop. This many connections are sure to be needed at once.
+    Open(Arrivals, u32),
     /// Users of a closed loop.
     Closed(Users),
 }
@@ -48,7 +47,7 @@ pub(crate) fn work(
         drop(ready);
         worker.observe_from_the_epoch();
         match source {
-            WorkSource::Open(jobs, _) => worker.serve_open(jobs).await,
+            WorkSource::Open(arrivals, _) => worker.serve_open(arrivals).await,
             WorkSource::Closed(users) => worker.serve_closed(users).await,
         }
         worker.drain().await;
@@ -93,7 +92,7 @@ impl EngineWorker {
                     canary: canary.clone(),
                     worker: *id,
                     workers: shared.workers,
-                    pacing: shared.pacing,
+                    lead: Rc::clone(&worker.lead),
                     epoch,
                     seen: Arc::clone(&shared.seen),
                 };
@@ -104,11 +103,5 @@ impl EngineWorker {
             drop(worker);
             beat(id, timer, epoch, seen).await;
         });
-    }
-
-    async fn serve_open(self: &Rc<Self>, mut jobs: UnboundedReceiver<SessionStart>) {
-        while let Some(job) = jobs.recv().await {
-            self.begin(job);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! A worker: its connections, and the exchanges it carries.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::control::RunControl;
 use crate::live::LiveCounters;
-use crate::pacer::{TimerMode, hold_until};
+use crate::pacing::{TimerMode, WakeLead, hold_until};
 use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
 use crate::session::{BodyEncoder, PreparedRequest};
@@ -62,6 +63,7 @@ pub(crate) struct EngineWorker {
     pub(crate) id: u32,
     pub(crate) client: Client,
     pub(crate) timer: Timer,
+    pub(crate) lead: Rc<WakeLead>,
     pub(crate) shared: Arc<WorkerContext>,
     /// Sessions in progress.
     under_way: Cell<u64>,
@@ -84,6 +86,7 @@ impl EngineWorker {
             id,
             client: Client::new(Arc::clone(&shared.endpoint)),
             timer: Timer::new()?,
+            lead: Rc::new(WakeLead::new(shared.pacing)),
             shared,
             under_way: Cell::new(0),
             quiet: Notify::new(),

@@ -5,15 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use goodput_clock::{now, pause};
+use goodput_clock::{give_way, now, pause};
 use goodput_model::Nanos;
 
 use crate::connection::{RequestError, read_body, read_head, see_off, send};
 use crate::request::{HttpRequest, Method};
 use crate::response::Response;
-
-/// How far threads that serve step back from those that measure.
-const NICE: i32 = 10;
 
 /// Wait after a failed accept, which means that files or memory have run out.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
@@ -82,11 +79,6 @@ pub fn start(site: impl Site, limits: HttpLimits, listener: TcpListener) -> io::
         }
     };
     std::thread::Builder::new().name(limits.name.to_owned()).spawn(accept).map(drop)
-}
-
-/// Without it the thread competes like any other.
-fn give_way() {
-    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 struct HttpServer<S> {

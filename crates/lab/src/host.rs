@@ -7,9 +7,6 @@ pub use goodput_clock::time_of_day as timestamp;
 use goodput_engine::TimerMode;
 use goodput_record::{Clocks, Host};
 
-/// The niceness of threads that are not part of the load.
-const NICE: i32 = 10;
-
 /// What this machine is.
 pub fn facts(fd_limit: u64) -> Host {
     let system = rustix::system::uname();
@@ -29,20 +26,16 @@ pub fn name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Spinning is exact where CPU time is free; in a container with a ration of less than two
-/// processors it would be paid for by being stopped.
+/// Spinning is exact where CPU time is free. On one processor it would keep this process's other
+/// threads waiting, and in a container with a ration of less than two it would be paid for by being
+/// stopped.
 pub fn pacing() -> TimerMode {
-    match goodput_observe::cpu_quota() {
-        Some(quota) if quota < 2.0 => TimerMode::Sparing,
-        _ => TimerMode::Exact,
+    let is_rationed = goodput_observe::cpu_quota().is_some_and(|quota| quota < 2.0);
+    if is_rationed || goodput_clock::allowed_cpus().len() == 1 {
+        TimerMode::Sparing
+    } else {
+        TimerMode::Exact
     }
-}
-
-/// Lets the workers go first: for a thread that runs during the load and can wait.
-pub fn give_way() {
-    // No process is named, so it is the calling thread. Without it the thread competes like any
-    // other.
-    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 fn cpu_model() -> Option<String> {

@@ -10,17 +10,8 @@ use goodput_clock::pause;
 use crate::observer::{LiveObserver, ObserverCommand};
 use crate::proxy::{Drained, Proxy, ProxyError, Settings, Witness};
 
-/// How far threads that can wait step back for those that measure and pass on.
-const NICE: i32 = 10;
-
 /// How long a session looks at its commands before it looks at everything else.
 const TICK: Duration = Duration::from_millis(50);
-
-/// Lets threads that pass traffic on go first.
-pub(crate) fn give_way() {
-    // No process is named, so it is the calling thread. Without it the thread competes like any other.
-    let _ = rustix::process::setpriority_process(None, NICE);
-}
 
 /// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

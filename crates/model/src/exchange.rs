@@ -250,7 +250,8 @@ pub struct RequestRecord {
     pub worker: u32,
     /// The instant it was due.
     pub scheduled: Nanos,
-    /// How late the pacer woke for it; a user of a closed loop has no pacer.
+    /// How late the worker woke up for it; only the first request of a session of an open loop is
+    /// woken for.
     pub pacer_lag: Option<Nanos>,
     /// How long it was held back by `--max-concurrency`.
     pub cap_wait: Nanos,

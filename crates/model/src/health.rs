@@ -63,7 +63,7 @@ pub struct Network {
 /// One thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadSample {
-    /// Its name: `worker-0`, `pacer`.
+    /// Its name: `worker-0`, `collector`.
     pub name: String,
     /// Time on a processor.
     pub cpu: Nanos,

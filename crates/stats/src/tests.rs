@@ -330,10 +330,10 @@ fn a_late_client_makes_the_result_suspect_then_void() {
         late.exchange.stamps.sent_first = Some(ms(slip_ms));
         summary(&plan(Some(1), None, NO_WARMUP), &[late]).verdict
     };
-    // The limit is max(1 ms, 1 % of a TTFT median of 100 ms).
-    assert_eq!(late(0.9), Verdict::Valid);
-    assert_eq!(late(1.1), Verdict::Suspect);
-    assert_eq!(late(5.1), Verdict::Void);
+    // The limits are 2 % and 10 % of a TTFT median of 100 ms.
+    assert_eq!(late(1.9), Verdict::Valid);
+    assert_eq!(late(2.1), Verdict::Suspect);
+    assert_eq!(late(10.1), Verdict::Void);
 }
 
 #[test]

@@ -101,9 +101,8 @@ fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
         hash_bodies: false,
     };
     let feeder = Feeder::new(Box::new(sessions.clone()), shard, scribe, Senders::default());
-    let (arrive, _due) = std::sync::mpsc::sync_channel(1);
     let timeline = Arc::new(RunTimeline::new(&load));
-    let mut feed = OpenFeed { feeder, arrivals, timeline, ahead: Arc::default(), arrive };
+    let mut feed = OpenFeed { feeder, arrivals, timeline, ahead: Arc::default(), workers: vec![] };
     std::iter::from_fn(|| feed.next())
         .take(1_000)
         .map(|ScheduledSession { at, visit }| {

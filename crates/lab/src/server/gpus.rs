@@ -3,15 +3,18 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-use goodput_clock::{now, pause};
+use goodput_clock::{allowed_cpus, give_way_at_once, now, pause};
 use goodput_model::{GpuFacts, Nanos};
 use goodput_observe::Nvml;
 
 use super::Looks;
-use crate::host;
 
 /// How often. Drivers average power over tens of milliseconds; what lies between two looks is lost.
 const EVERY: Nanos = Nanos::from_millis(100);
+
+/// How often where the load has the same processor. A look can keep it for 5 ms inside the kernel,
+/// where no thread makes room: ten a second made one request in fifty late by 3 ms.
+const EVERY_ON_ONE_CPU: Nanos = Nanos::from_millis(1_000);
 
 /// How long the driver may take at first, and to end.
 const FIRST_LIMIT: Nanos = Nanos::from_millis(10_000);
@@ -66,14 +69,15 @@ impl Drop for Driver {
 }
 
 fn open(only: &[u32]) -> Result<Nvml, String> {
-    host::give_way();
+    give_way_at_once();
     Nvml::open(only)
 }
 
 fn watch(nvml: &Nvml, looks: &Looks, stop: &Receiver<()>) {
+    let every = if allowed_cpus().len() == 1 { EVERY_ON_ONE_CPU } else { EVERY };
     let mut due = now();
     loop {
-        due = (due + EVERY).max(now());
+        due = (due + every).max(now());
         let goes_on = stop.recv_timeout((due - now()).into()) == Err(RecvTimeoutError::Timeout);
         // The last look is after the last answer.
         looks.push_gpus(nvml.sample(now()));

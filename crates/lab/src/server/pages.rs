@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use goodput_clock::{now, unless};
+use goodput_clock::{give_way, now, unless};
 use goodput_model::{GpuFacts, MetricsSource, Nanos, Scrape, ServerReading};
 use goodput_observe::{EndpointFollower, GpuExporter, MetricsMap};
 use goodput_wire::{FetchedPage, PageError, PagePlace, PageReader};
@@ -16,7 +16,6 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use super::Looks;
-use crate::host;
 
 /// After a failure, at most three questions a second.
 const AFTER_FAILURE: Nanos = Nanos::from_millis(334);
@@ -85,7 +84,7 @@ impl Pages {
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = channel();
         let thread = std::thread::Builder::new().name("observer".to_owned()).spawn(move || {
-            host::give_way();
+            give_way();
             LocalSet::new().block_on(&runtime, watch(asked, looks, stopped, tell))
         })?;
         let told = told.recv().map_err(|_| io::Error::other("its thread has ended"))?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use goodput_clock::now;
+use goodput_clock::{give_way, now};
 use goodput_dataset::TraceRow;
 use goodput_model::Nanos;
 
@@ -19,7 +19,6 @@ use super::scale::{self, ScaleFactors};
 use super::trace::{NewTrace, Open, RowOutcome, Trace, TraceOptions};
 use crate::observer::LiveObserver;
 use crate::rows::{KeptRequest, Recorder, RowSettings};
-use crate::session::give_way;
 
 /// The most that a `kill -9` takes.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);

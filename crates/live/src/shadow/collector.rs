@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_campaign::compare::CompareState;
 use goodput_campaign::shadow::Pair;
-use goodput_clock::now;
+use goodput_clock::{give_way, now};
 use goodput_model::{Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, known_finish};
 
 use super::figures::ShadowFigures;
@@ -18,7 +18,6 @@ use super::pairing::{Both, Pairing};
 use super::store::PairStore;
 use crate::observer::LiveObserver;
 use crate::rows::is_model_name;
-use crate::session::give_way;
 
 /// How often logs are handed to the system: the most that a `kill -9` takes.
 const FLUSH: Nanos = Nanos::from_millis(200);

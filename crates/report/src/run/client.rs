@@ -102,7 +102,7 @@ fn errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
     let mut all = vec![
         ("schedule slip", summary.load.slip_ms),
         ("bytes waited to be read", client.lag_ms),
-        ("pacer woke late", client.pacer_lag_ms),
+        ("woke late", client.pacer_lag_ms),
         ("loops called late", client.loop_lag_ms),
     ];
     if let Some(canary) = &client.canary {

@@ -11,20 +11,42 @@ pub(super) fn tolerance_ms(e: &Evidence<'_>) -> f64 {
     (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.01).max(1.0)
 }
 
-/// Valid to the tolerance at p99, suspect to five times that.
+/// How large an error may be before it makes a run suspect, and before it makes it void.
+struct ErrorLimits {
+    warn_ms: f64,
+    void_ms: f64,
+}
+
+impl ErrorLimits {
+    /// Of what is added to TTFT: 2 % and 10 % of its median, and no less than a processor needs to
+    /// wake a thread. Where no TTFT is known, what they are for one of 50 ms.
+    fn of_slip(e: &Evidence<'_>) -> Self {
+        let ttft = e.key.ttft_p50_ms.unwrap_or(50.0);
+        Self { warn_ms: (ttft * 0.02).max(0.5), void_ms: (ttft * 0.1).max(1.0) }
+    }
+
+    /// The canary is asked five times a second, so its p99 is nearly the worst of a run.
+    fn of_canary(e: &Evidence<'_>) -> Self {
+        let ttft = e.key.ttft_p50_ms.unwrap_or(0.0);
+        Self { warn_ms: (ttft * 0.05).max(1.0), void_ms: (ttft * 0.1).max(2.0) }
+    }
+
+    fn severity(&self, error_ms: f64) -> Option<Severity> {
+        (error_ms > self.warn_ms)
+            .then(|| if error_ms > self.void_ms { Severity::Void } else { Severity::Warn })
+    }
+}
+
 pub(super) fn schedule_slip(e: &Evidence<'_>) -> Option<Caveat> {
     // A burst is due at one instant and cannot leave at one, so it has no schedule to keep.
     let is_bursts =
         matches!(e.plan.load.mode, Mode::Shaped { shape: LoadShape::Bursts { .. }, .. });
     let p99 = e.load.slip_ms.p99.filter(|_| e.load.mode != "burst" && !is_bursts)?;
-    let limit = tolerance_ms(e);
-    if p99 <= limit {
-        return None;
-    }
-    let severity = if p99 <= 5.0 * limit { Severity::Warn } else { Severity::Void };
+    let limits = ErrorLimits::of_slip(e);
+    let severity = limits.severity(p99)?;
     let message = format!(
-        "the client sent requests late: p99 of schedule slip is {p99:.2} ms, above \
-                 {limit:.2} ms"
+        "the client sent requests late: p99 of schedule slip is {p99:.2} ms, above {:.2} ms",
+        limits.warn_ms
     );
     Some(Caveat::new(CaveatCode::ScheduleSlip, severity, message).advise(advice::more_room(e)))
 }
@@ -190,18 +212,16 @@ pub(super) fn stolen(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::CpuStolen, Severity::Warn, message).advise(advice))
 }
 
-/// The instrument's own error may not exceed 5 % of what it measures, or a millisecond where that
-/// is less.
 pub(super) fn canary(e: &Evidence<'_>) -> Option<Caveat> {
     let p99 = e.client.canary?.ttft_error_beyond_chance_ms?;
-    let limit = (e.key.ttft_p50_ms.unwrap_or(0.0) * 0.05).max(1.0);
-    (p99 > limit).then(|| {
-        let message = format!(
-            "the instrument error is too large: on the canary, a server of known timing, TTFT was \
-             off by {p99:.2} ms at p99, above {limit:.2} ms"
-        );
-        Caveat::new(CaveatCode::Canary, Severity::Void, message).advise(advice::more_room(e))
-    })
+    let limits = ErrorLimits::of_canary(e);
+    let severity = limits.severity(p99)?;
+    let message = format!(
+        "the instrument error is too large: on the canary, a server of known timing, TTFT was off \
+         by {p99:.2} ms at p99, above {:.2} ms",
+        limits.warn_ms
+    );
+    Some(Caveat::new(CaveatCode::Canary, severity, message).advise(advice::more_room(e)))
 }
 
 /// What would have told of trouble is missing.

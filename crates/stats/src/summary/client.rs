@@ -15,7 +15,7 @@ pub struct ClientSummary {
     pub stamps: String,
     /// How long bytes waited in the kernel to be read.
     pub lag_ms: Quick,
-    /// How late the pacer woke.
+    /// How late workers woke up for arrivals.
     pub pacer_lag_ms: Quick,
     /// How late the workers' event loops ran.
     pub loop_lag_ms: Quick,

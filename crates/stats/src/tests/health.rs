@@ -137,23 +137,52 @@ fn each_signal_names_its_cause() {
     // Other threads of this process explain the worker's waiting.
     let mut own = thread(0.1, 0.04);
     own.threads.push(ThreadSample {
-        name: "pacer".to_owned(),
+        name: "feeder".to_owned(),
         cpu: ms(2_440.0),
         ..own.threads[0].clone()
     });
     let summary = analysed(&samples(own, Vec::new(), Vec::new()), None);
     assert_eq!(severity_of(&summary, "cpu_contended"), None);
-    let late = CanaryReading { due: ms(2_000.0), slip: ms(6.0), errors_ns: vec![0] };
-    let twice = analysed(&samples(quiet(), Vec::new(), vec![late.clone(); 2]), None);
-    assert_eq!(severity_of(&twice, "canary"), None, "chance");
-    let summary = analysed(&samples(quiet(), Vec::new(), vec![late; 3]), None);
-    // Above 5 % of a TTFT of 100 ms.
-    assert_eq!(severity_of(&summary, "canary"), Some(Void));
+    // 5 % and 10 % of a TTFT of 100 ms.
+    for (slip_ms, readings, expected) in
+        [(60.0, 2, None), (4.9, 3, None), (5.1, 3, Some(Warn)), (10.1, 3, Some(Void))]
+    {
+        let late = CanaryReading { due: ms(2_000.0), slip: ms(slip_ms), errors_ns: vec![0] };
+        let summary = analysed(&samples(quiet(), Vec::new(), vec![late; readings]), None);
+        assert_eq!(severity_of(&summary, "canary"), expected, "{readings} of {slip_ms} ms");
+    }
     for (events_per_s, expected) in [(300.0, Some(Warn)), (500.0, None)] {
         // 21 events in each of ten requests a second.
         let ceiling = Ceiling { events_per_s: Some(events_per_s), requests_per_s: None };
         let summary = analysed(&samples(quiet(), Vec::new(), Vec::new()), Some(ceiling));
         assert_eq!(severity_of(&summary, "near_ceiling"), expected, "{events_per_s}");
+    }
+}
+
+/// What a late send adds is judged by the TTFT that it is added to.
+#[test]
+fn slip_is_judged_by_the_ttft() {
+    use Severity::{Void, Warn};
+    let cases = [
+        (800.0, 15.0, None),
+        (800.0, 17.0, Some(Warn)),
+        (800.0, 81.0, Some(Void)),
+        (50.0, 1.1, Some(Warn)),
+        (50.0, 5.1, Some(Void)),
+        (5.0, 0.4, None),
+        (5.0, 0.6, Some(Warn)),
+        (5.0, 1.4, Some(Void)),
+    ];
+    for (ttft_ms, slip_ms, expected) in cases {
+        let (plan, mut records) = minute();
+        for record in &mut records {
+            let stamps = &mut record.exchange.stamps;
+            stamps.sent_first = Some(record.scheduled + ms(slip_ms));
+            stamps.first_token = Some(record.scheduled + ms(ttft_ms));
+        }
+        let summary = super::summary(&plan, &records);
+        let found = severity_of(&summary, "schedule_slip");
+        assert_eq!(found, expected, "{slip_ms} ms on a TTFT of {ttft_ms} ms");
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_clock::now;
+use goodput_clock::{give_way, now};
 use goodput_model::{Api, Nanos};
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -19,7 +19,6 @@ use super::choose::{self, By};
 use super::exchange::{Candidate, Given};
 use super::tally::{Dropped, MirrorTally, add};
 use super::{Held, MirrorSettings, Offered};
-use crate::session::give_way;
 use crate::shadow::half::{CandidateAnswer, HalfSender};
 
 /// How long the chooser waits before it looks whether it is over.
