@@ -14,9 +14,9 @@ mod timer;
 mod wait;
 
 pub use limit::{unless, until};
-pub use priority::{give_way, give_way_at_once};
+pub use priority::{be_prompt, give_way, give_way_at_once};
 pub use timer::{Sleep, Timer};
-pub use wait::{allowed_cpus, pause, pin_to, sleep_until, use_fine_timer_slack};
+pub use wait::{allowed_cpus, pause, pin_to, sleep_until};
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

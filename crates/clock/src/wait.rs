@@ -1,21 +1,13 @@
 //! Waiting for an instant on a thread of its own.
 
 use goodput_model::Nanos;
-use rustix::thread::{
-    CpuSet, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack,
-};
+use rustix::thread::{CpuSet, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, Timespec};
 
 use crate::now;
 
 /// Longest single sleep, so that a stop request is seen in time.
 const SLICE: Nanos = Nanos::from_millis(50);
-
-/// Asks the kernel to wake the current thread as exactly as it can (the default slack is 50 µs).
-pub fn use_fine_timer_slack() {
-    // Refused only by exotic sandboxes; the cost is then visible as schedule slip.
-    let _ = set_current_timer_slack(std::num::NonZero::new(1));
-}
 
 /// Keeps the current thread on one processor.
 pub fn pin_to(cpu: usize) -> std::io::Result<()> {

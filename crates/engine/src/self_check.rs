@@ -68,6 +68,14 @@ pub(crate) async fn beat(worker: u32, timer: Timer, epoch: Nanos, seen: Arc<Obse
     }
 }
 
+/// When a request of the canary is due after the epoch. Not at equal gaps: what this process does
+/// once a second would meet every fifth of them, and count for a fifth of the time.
+fn instant(every: Nanos, number: u64) -> Nanos {
+    // The fractions of multiples of the golden ratio lie evenly, and two in turn are never close.
+    let part = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    Nanos(every.0 * number + ((every.0 * part) >> 32))
+}
+
 /// A worker's share of the canary.
 pub(crate) struct CanaryTask {
     pub(crate) canary: Canary,
@@ -84,15 +92,16 @@ impl CanaryTask {
         let task = Rc::new(self);
         let client = Rc::new(Client::new(Arc::clone(&task.canary.endpoint)));
         client.connect_ahead(1).await;
-        let every = Nanos(task.canary.every.0 * u64::from(task.workers));
-        let mut due = task.epoch + Nanos(task.canary.every.0 * u64::from(task.worker));
+        let mut number = u64::from(task.worker);
         loop {
             // What a stall made impossible is not made up for.
-            while due < now() {
-                due += every;
+            while task.epoch + instant(task.canary.every, number) < now() {
+                number += u64::from(task.workers);
             }
+            let due = task.epoch + instant(task.canary.every, number);
             task.lead.sleep_until(&timer, due).await;
             hold_until(due).await;
+            number += u64::from(task.workers);
             let (task, client) = (Rc::clone(&task), Rc::clone(&client));
             tokio::task::spawn_local(async move {
                 let answer = tokio::time::timeout(PATIENCE, task.ask(&client, due)).await;
@@ -104,7 +113,6 @@ impl CanaryTask {
                 };
                 let _ = task.seen.canary.push(answer.ok().flatten().unwrap_or(none));
             });
-            due += every;
         }
     }
 
@@ -121,5 +129,23 @@ impl CanaryTask {
             slip: sent - due - connect,
             errors_ns: stamps.zip(written).map(error).collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where they meet what happens once a second, and how close two of them come.
+    #[test]
+    fn the_canary_is_asked_at_all_parts_of_a_second() {
+        let every = Nanos::from_millis(200);
+        let instants: Vec<Nanos> = (0..1_000).map(|number| instant(every, number)).collect();
+        assert!(instants.windows(2).all(|pair| pair[1] - pair[0] > Nanos::from_millis(120)));
+        let mut met = [0; 20];
+        for at in &instants {
+            met[(at.0 % 1_000_000_000 / 50_000_000) as usize] += 1;
+        }
+        assert!(met.iter().all(|n| (40..=60).contains(n)), "{met:?}");
     }
 }

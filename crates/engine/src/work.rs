@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::{now, unless, use_fine_timer_slack};
+use goodput_clock::{be_prompt, now, unless};
 use goodput_model::{ConnectionPolicy, Nanos};
 use tokio::runtime::LocalOptions;
 
@@ -35,7 +35,7 @@ pub(crate) fn work(
     if !shared.pin_to.is_empty() {
         goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
     }
-    use_fine_timer_slack();
+    be_prompt();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;

@@ -155,7 +155,8 @@ impl ServerWatch {
             GpuPlan::Auto | GpuPlan::Local => Vec::new(),
             GpuPlan::Devices(only) => only.clone(),
         };
-        match Driver::start(self.looks.clone(), only) {
+        let period = gpus::period(plan.observe.gpu != GpuPlan::Auto);
+        match Driver::start(self.looks.clone(), only, period) {
             Ok((driver, version, gpus)) => {
                 self.driver = Some(driver);
                 "nvml".clone_into(&mut self.facts.gpu_source);

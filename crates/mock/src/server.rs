@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
-use goodput_clock::{now, use_fine_timer_slack};
+use goodput_clock::{be_prompt, now};
 use goodput_model::{Nanos, RequestRecord};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -119,7 +119,7 @@ impl MockServer {
         let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
-            use_fine_timer_slack();
+            be_prompt();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 let service = Service::new(settings, counted, truth)?;

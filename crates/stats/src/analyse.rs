@@ -389,7 +389,12 @@ impl SecondPass {
 
     fn client(&mut self, samples: &[HealthSample], load: &LoadSummary) -> ClientSummary {
         let last = self.whole.end;
-        let mut client = std::mem::take(&mut self.client).finish(samples, self.window, last);
+        let mut client = std::mem::take(&mut self.client).finish(
+            samples,
+            self.window,
+            last,
+            load.mode != "closed",
+        );
         client.stalls.requests = self.touched;
         client.tcp.opened = self.requests.connects;
         client.tcp.reused = (self.sent.len() as u64).saturating_sub(self.requests.connects);

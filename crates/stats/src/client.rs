@@ -63,12 +63,14 @@ impl ClientTally {
         }
     }
 
-    /// `last` is the end of the last answer: until then a stall spoils measured requests.
+    /// `last` is the end of the last answer: until then a stall spoils measured requests. Where
+    /// requests have a schedule, the instrument's error includes how late it sends.
     pub(crate) fn finish(
         self,
         samples: &[HealthSample],
         window: Window,
         last: Nanos,
+        has_schedule: bool,
     ) -> ClientSummary {
         // The last look at the server is later, and says nothing of the client.
         let samples = match samples {
@@ -99,7 +101,7 @@ impl ClientTally {
             pacer_lag_ms: self.pacer_lag.quick(),
             loop_lag_ms: beats().map(|beat| beat.lag.as_ms()).collect::<Sample>().quick(),
             tcp: self.tcp,
-            canary: canary_summary(&canary),
+            canary: canary_summary(&canary, has_schedule),
             ..ClientSummary::default()
         };
         summary.stalls = stalls(beats().filter(|beat| beat.lag >= STALL));
@@ -248,13 +250,16 @@ impl ThreadSummary {
 }
 
 /// How far the instrument was off on a server of known timing, without sign.
-fn canary_summary(readings: &[&CanaryReading]) -> Option<CanarySummary> {
+fn canary_summary(readings: &[&CanaryReading], has_schedule: bool) -> Option<CanarySummary> {
     let asked = readings.len() as u64;
     let ms = |ns: i64| (ns as f64 / 1e6).abs();
     let answered = readings.iter().filter(|reading| !reading.errors_ns.is_empty());
     let ttft: Sample = answered
         .clone()
-        .map(|reading| ms(reading.slip.0.cast_signed() + reading.errors_ns[0]))
+        .map(|reading| {
+            let slip = if has_schedule { reading.slip } else { Nanos::ZERO };
+            ms(slip.0.cast_signed() + reading.errors_ns[0])
+        })
         .collect();
     let gaps = answered.flat_map(|reading| reading.errors_ns.windows(2));
     let itl: Sample = gaps.map(|pair| ms(pair[1] - pair[0])).collect();

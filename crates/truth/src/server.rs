@@ -32,7 +32,7 @@ const RECOVERY: Nanos = Nanos::from_millis(50);
 
 /// Serves on the calling thread until the instant has come, and says what really happened.
 pub fn serve(listener: TcpListener, timing: Timing, until: Nanos) -> io::Result<Report> {
-    goodput_clock::use_fine_timer_slack();
+    goodput_clock::be_prompt();
     ServerLoop::new(listener, timing)?.run(Some(until))
 }
 

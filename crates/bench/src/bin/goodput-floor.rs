@@ -66,7 +66,7 @@ struct User {
 
 impl Floor {
     fn new() -> io::Result<Self> {
-        goodput_clock::use_fine_timer_slack();
+        goodput_clock::be_prompt();
         let body = format!(
             r#"{{"max_tokens":{},"messages":[{{"content":"x","role":"user"}}],"model":"m","stream":true}}"#,
             flag("--tokens", 100)

@@ -12,9 +12,18 @@ use super::Looks;
 /// How often. Drivers average power over tens of milliseconds; what lies between two looks is lost.
 const EVERY: Nanos = Nanos::from_millis(100);
 
-/// How often where the load has the same processor. A look can keep it for 5 ms inside the kernel,
-/// where no thread makes room: ten a second made one request in fifty late by 3 ms.
+/// How often, if asked for, where the load has the same processor. A look can keep it for 5 ms
+/// inside the kernel, where no thread makes room: ten a second made one request in fifty 3 ms late.
 const EVERY_ON_ONE_CPU: Nanos = Nanos::from_millis(1_000);
+
+/// How often to look between the first look and the last. Where the load has the same processor only
+/// if asked for.
+pub(super) fn period(is_asked_for: bool) -> Option<Nanos> {
+    match allowed_cpus().len() {
+        1 => is_asked_for.then_some(EVERY_ON_ONE_CPU),
+        _ => Some(EVERY),
+    }
+}
 
 /// How long the driver may take at first, and to end.
 const FIRST_LIMIT: Nanos = Nanos::from_millis(10_000);
@@ -37,6 +46,7 @@ impl Driver {
     pub(super) fn start(
         looks: Looks,
         only: Vec<u32>,
+        every: Option<Nanos>,
     ) -> Result<(Self, String, Vec<GpuFacts>), String> {
         let (going, stop) = channel();
         let (tell, told) = channel();
@@ -46,7 +56,7 @@ impl Driver {
                 looks.push_gpus(nvml.sample(now()));
                 // The receiver is gone only if the run is over.
                 let _ = tell.send(Ok((nvml.driver(), nvml.facts())));
-                watch(&nvml, &looks, &stop);
+                watch(&nvml, &looks, every, &stop);
             }
             Err(why) => drop(tell.send(Err(why))),
         });
@@ -73,12 +83,16 @@ fn open(only: &[u32]) -> Result<Nvml, String> {
     Nvml::open(only)
 }
 
-fn watch(nvml: &Nvml, looks: &Looks, stop: &Receiver<()>) {
-    let every = if allowed_cpus().len() == 1 { EVERY_ON_ONE_CPU } else { EVERY };
+fn watch(nvml: &Nvml, looks: &Looks, every: Option<Nanos>, stop: &Receiver<()>) {
     let mut due = now();
     loop {
-        due = (due + every).max(now());
-        let goes_on = stop.recv_timeout((due - now()).into()) == Err(RecvTimeoutError::Timeout);
+        let goes_on = match every {
+            Some(every) => {
+                due = (due + every).max(now());
+                stop.recv_timeout((due - now()).into()) == Err(RecvTimeoutError::Timeout)
+            }
+            None => stop.recv().is_ok(),
+        };
         // The last look is after the last answer.
         looks.push_gpus(nvml.sample(now()));
         if !goes_on {

@@ -32,8 +32,11 @@ impl ErrorLimits {
     }
 
     fn severity(&self, error_ms: f64) -> Option<Severity> {
-        (error_ms > self.warn_ms)
-            .then(|| if error_ms > self.void_ms { Severity::Void } else { Severity::Warn })
+        (error_ms > self.warn_ms).then_some(if error_ms > self.void_ms {
+            Severity::Void
+        } else {
+            Severity::Warn
+        })
     }
 }
 

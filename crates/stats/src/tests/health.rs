@@ -180,7 +180,7 @@ fn slip_is_judged_by_the_ttft() {
             stamps.sent_first = Some(record.scheduled + ms(slip_ms));
             stamps.first_token = Some(record.scheduled + ms(ttft_ms));
         }
-        let summary = super::summary(&plan, &records);
+        let summary = summary(&plan, &records);
         let found = severity_of(&summary, "schedule_slip");
         assert_eq!(found, expected, "{slip_ms} ms on a TTFT of {ttft_ms} ms");
     }
