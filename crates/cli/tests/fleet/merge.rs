@@ -273,7 +273,7 @@ fn a_log_that_lost_whole_records_is_found_out() {
     }
 }
 
-/// By a rule, which client 0 follows, and which one that was lost did not hear of.
+/// By a rule, which rank 0 follows, and which one that was lost did not hear of.
 #[test]
 fn a_run_that_a_rule_ended_is_over_for_all() {
     let fleet = Fleet::changed(3, |_, manifest, _| {

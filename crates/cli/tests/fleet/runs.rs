@@ -50,7 +50,7 @@ impl Fleet {
         self.command(shard, words).spawn().unwrap()
     }
 
-    /// All clients to their end: client 0 first.
+    /// All clients to their end: rank 0 first.
     fn play(&self, of: u32, words: &[&str]) -> Vec<Outcome> {
         let clients: Vec<Child> =
             (0..of).map(|rank| self.start(&format!("{rank}/{of}"), words)).collect();
@@ -132,7 +132,7 @@ fn three_clients_send_what_one_sends() {
 #[test]
 fn users_are_dealt_out() {
     let fleet = Fleet::on(&["--set", "ttft=40ms"]);
-    // Two users here and one there: client 0 is through long before the other.
+    // Two users here and one there: rank 0 is through long before the other.
     let load = ["--concurrency", "3", "--num-requests", "40", "--warmup", "5"];
     let outcomes = fleet.play(2, &[&load, &["--output-tokens", "4"][..]].concat());
     for outcome in &outcomes {
@@ -307,7 +307,7 @@ fn what_crosses_the_wire_cannot_be_read() {
     let kept = Arc::clone(&seen);
     std::thread::spawn(move || {
         for from in between.incoming().flatten() {
-            // Client 0 may not be there yet: the other one tries again.
+            // Rank 0 may not be there yet: the other one tries again.
             let Ok(to) = TcpStream::connect(&far) else { continue };
             let (back, forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
             let (one, two) = (Arc::clone(&kept), Arc::clone(&kept));
