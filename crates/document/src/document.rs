@@ -18,7 +18,7 @@
 //! - A [`Table`] has [`Column`]s and rows of [`Cell`]s. The column knows its heading, on which side its
 //!   cells stand, and how much room a terminal has for it; the cell has its text, its tone (whether that
 //!   is good news) and the folder that it leads to.
-//! - A [`SeverityMark`] says what matters and how much, a [`Failure`] what failed with its last words, [`Lines`]
+//! - A [`SeverityMark`] says what matters and how much, a [`FailureLog`] what failed with its last words, [`Lines`]
 //!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
 //! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`TextPlot`] shows it on a terminal.
 //!
@@ -58,7 +58,7 @@ use crate::svg::Chart;
 
 pub use answer::{Answer, Pointer, Standing, no_result};
 pub use block::{
-    Block, Fact, Failure, Folded, Judgement, Lines, List, Note, NoteKind, SeverityMark,
+    Block, Fact, FailureLog, Folded, Judgement, Lines, List, Note, NoteKind, SeverityMark,
 };
 pub use formats::{Detail, Formats};
 pub use suite::{Fault, Suite, Suites, TestCase};

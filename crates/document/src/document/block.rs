@@ -32,7 +32,7 @@ pub enum Block {
     /// What speaks against it, the worst first, each with its code and its advice.
     Caveats(Vec<Caveat>),
     /// A failure with the end of its log.
-    Failure(Failure),
+    Failure(FailureLog),
     /// Text whose line breaks are kept.
     Lines(Lines),
     /// Warnings under the fact above.
@@ -158,7 +158,7 @@ pub struct List {
 
 /// What failed, and the last that it said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailureLog {
     /// Of the thing that failed.
     pub name: String,
     /// The reason, in one line.
@@ -167,7 +167,7 @@ pub struct Failure {
     pub log: Vec<String>,
 }
 
-impl Failure {
+impl FailureLog {
     /// At most this many last lines of the log, and how many are left out.
     pub fn tail(&self, most: usize) -> (usize, &[String]) {
         let skipped = self.log.len().saturating_sub(most);
