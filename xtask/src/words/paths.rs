@@ -22,7 +22,9 @@ pub(super) fn missing(root: &Path, page: &str, text: &str) -> Vec<String> {
 
 /// Whether this looks like a source file or a test.
 fn is_ours(path: &str) -> bool {
-    path.ends_with(".rs") || path.contains("/tests/") || path.ends_with("/tests")
+    Path::new(path).extension().is_some_and(|extension| extension == "rs")
+        || path.contains("/tests/")
+        || path.ends_with("/tests")
 }
 
 /// `a/{b,c}.rs` names two files.
