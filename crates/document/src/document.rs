@@ -20,7 +20,7 @@
 //!   is good news) and the folder that it leads to.
 //! - A [`SeverityMark`] says what matters and how much, a [`FailureLog`] what failed with its last words, [`Lines`]
 //!   keep a command or a file as it is, [`Folded`] blocks wait behind a line.
-//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`TextPlot`] shows it on a terminal.
+//! - A chart is data ([`crate::svg::Chart`]): series, axes, rules and a sentence. A [`TextPlot`](crate::TextPlot) shows it on a terminal.
 //!
 //! # What differs between formats
 //!
