@@ -19,7 +19,7 @@ def need(is_so, words):
 
 
 def same(one, many):
-    """The same requests, due at the same instants, with prompts of the same length."""
+    """The same requests, scheduled at the same instants, with prompts of the same length."""
     key = lambda row: (int(row["index"]), row["scheduled_ms"], row["planned_input_tokens"], row["body_bytes"])
     left, right = sorted(map(key, rows(one))), sorted(map(key, rows(many)))
     need(left == right, f"{len(left)} and {len(right)} requests; the first that differ: "

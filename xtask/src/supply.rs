@@ -13,7 +13,7 @@ const PLATFORMS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux
 
 /// A package from outside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Package {
+struct CheckedPackage {
     name: String,
     version: String,
     license: String,
@@ -53,10 +53,10 @@ fn metadata() -> Result<Value, String> {
 }
 
 /// All packages from outside, sorted.
-fn packages(metadata: &Value) -> Vec<Package> {
-    let mut packages: Vec<Package> = list(&metadata["packages"])
+fn packages(metadata: &Value) -> Vec<CheckedPackage> {
+    let mut packages: Vec<CheckedPackage> = list(&metadata["packages"])
         .filter(|package| !package["source"].is_null())
-        .map(|package| Package {
+        .map(|package| CheckedPackage {
             name: text(&package["name"]),
             version: text(&package["version"]),
             license: text(&package["license"]),
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
 
     /// A package of the tests below.
-    pub(super) fn package(name: &str, license: &str, has_build_script: bool) -> Package {
-        Package {
+    pub(super) fn package(name: &str, license: &str, has_build_script: bool) -> CheckedPackage {
+        CheckedPackage {
             name: name.to_owned(),
             version: "1.0.0".to_owned(),
             license: license.to_owned(),

@@ -1,7 +1,9 @@
-//! The language of the project: words that the glossary replaces, line lengths, and links.
+//! The language of the project: words that the glossary replaces, line lengths, links, and the
+//! names of files.
 //!
 //! `crates/cli/src/args/documented.rs` checks the commands in the same pages: it has the parser.
 
+mod paths;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +23,7 @@ struct BannedWord {
 }
 
 /// Words for text and code alike. `docs/glossary.md` has the words that replace them.
-const WORDS: [BannedWord; 12] = [
+const WORDS: [BannedWord; 14] = [
     BannedWord {
         pattern: r"\b(no|some)body\b",
         instead: "name who it is, or use the passive voice",
@@ -31,6 +33,8 @@ const WORDS: [BannedWord; 12] = [
     BannedWord { pattern: r"\bwhoever\b", instead: "name who it is" },
     BannedWord { pattern: r"\bended well\b", instead: "`completed`" },
     BannedWord { pattern: r"\bunder way\b", instead: "`in flight`, `running`" },
+    BannedWord { pattern: r"\bclient 0\b", instead: "`rank 0`" },
+    BannedWord { pattern: r"\bmade by goodput\b", instead: "`written by goodput`" },
     BannedWord { pattern: r"\bof no use\b", instead: "say what is wrong with it" },
     BannedWord {
         pattern: r"\bso many (as|tokens|requests|users|times)\b",
@@ -93,6 +97,8 @@ fn findings(root: &Path) -> Result<Vec<Finding>, String> {
         if file.extension().is_some_and(|extension| extension == "md") {
             findings.extend(long_lines(&text).map(|found| format!("{name}:{found}")));
             findings.extend(dead_links(&file, &text).map(|found| format!("{name}: {found}")));
+            let lost = paths::missing(root, &name, &text);
+            findings.extend(lost.into_iter().map(|found| format!("{name}: {found}")));
         }
     }
     Ok(findings)

@@ -26,7 +26,7 @@ pub use comparable::{Difference, Matter, SideFacts, differences, fingerprint};
 pub use design::{DesignStep, blocks, estimate, next};
 pub use floor::{Floor, floor};
 pub use gate::{Gate, GateError, GateResult, Limit, judge_gates};
-pub use metric::{Better, Figure, Metric, MetricScale, family, figures, metric};
+pub use metric::{Better, ComparedMetric, Figure, MetricScale, family, figures, metric};
 pub use rank::{Rank, ranking};
 pub use reported::{FileComparison, FileFigure, ReportedSide};
 pub use saved::{SavedSide, saved};

@@ -218,10 +218,10 @@ fn line_fault(text: &str, error: &serde_json::Error) -> EntryError {
 fn parse_header(text: &str) -> Result<FrozenHeader, EntryError> {
     const HINT: &str = "frozen workloads are written by `goodput workload make`";
     #[derive(Deserialize)]
-    struct Schema {
+    struct NamedSchema {
         schema: String,
     }
-    let schema = serde_json::from_str::<Schema>(text).map_err(|_| {
+    let schema = serde_json::from_str::<NamedSchema>(text).map_err(|_| {
         EntryError::with_hint(format!("no field `schema`, expected `{SCHEMA}`"), HINT)
     })?;
     if schema.schema != SCHEMA {

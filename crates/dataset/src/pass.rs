@@ -59,7 +59,7 @@ impl PassTally {
             format!("none of its {} entries can be used ({})", self.seen, reasons.join(", "));
         DatasetError::file(
             path,
-            EntryError::with_hint(what, "widen the bounds, or take another file"),
+            EntryError::with_hint(what, "widen the bounds, or use another file"),
         )
     }
 }

@@ -18,7 +18,7 @@ pub mod wrap;
 pub use chart::{TextPlot, draw};
 pub use color::colored;
 pub use document::{
-    Align, Answer, Block, Cell, Column, Detail, Document, Fact, Failure, Fault, Folded, Formats,
+    Align, Answer, Block, Cell, Column, Detail, Document, Fact, FailureLog, Fault, Folded, Formats,
     Judgement, Lines, List, Note, NoteKind, Pointer, Rows, Section, SeverityMark, Standing, Suite,
     Suites, Table, TableCut, TableStyle, TestCase, Tone, no_result,
 };

@@ -19,7 +19,7 @@ pub const TONES: usize = 8;
 
 /// What stands along an axis.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Axis {
+pub struct ChartAxis {
     /// What stands next to it.
     pub label: String,
     /// Whether it is logarithmic.
@@ -28,7 +28,7 @@ pub struct Axis {
     pub from_zero: bool,
 }
 
-impl Axis {
+impl ChartAxis {
     /// A linear one that begins at zero.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), is_log: false, from_zero: true }
@@ -45,7 +45,7 @@ impl Axis {
     }
 }
 
-impl<T: Into<String>> From<T> for Axis {
+impl<T: Into<String>> From<T> for ChartAxis {
     fn from(label: T) -> Self {
         Self::linear(label)
     }
@@ -140,9 +140,9 @@ pub struct Chart {
     /// What it shows, in a sentence or two, for who cannot see it.
     pub says: String,
     /// The horizontal axis.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// The vertical axis.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// What is drawn.
     pub series: Vec<ChartSeries>,
     /// What it is compared with.
@@ -152,7 +152,8 @@ pub struct Chart {
 impl Chart {
     /// One without anything to draw.
     pub fn new(name: &'static str, title: impl Into<String>) -> Self {
-        let (title, says, x, y) = (title.into(), String::new(), Axis::default(), Axis::default());
+        let (title, says, x, y) =
+            (title.into(), String::new(), ChartAxis::default(), ChartAxis::default());
         Self { name, title, says, x, y, series: Vec::new(), rules: Vec::new() }
     }
 
@@ -164,7 +165,7 @@ impl Chart {
 
     /// Over these axes; those that are given by their label alone are linear and begin at zero.
     #[must_use]
-    pub fn over(self, x: impl Into<Axis>, y: impl Into<Axis>) -> Self {
+    pub fn over(self, x: impl Into<ChartAxis>, y: impl Into<ChartAxis>) -> Self {
         Self { x: x.into(), y: y.into(), ..self }
     }
 
@@ -189,7 +190,8 @@ impl Chart {
 
     /// Whether nothing can be drawn: a logarithmic axis has no place for zero.
     pub fn is_empty(&self) -> bool {
-        let fits = |axis: &Axis, value: f64| value.is_finite() && (!axis.is_log || value > 0.0);
+        let fits =
+            |axis: &ChartAxis, value: f64| value.is_finite() && (!axis.is_log || value > 0.0);
         let mut dots = self.series.iter().flat_map(|series| &series.dots);
         !dots.any(|dot| fits(&self.x, dot.x) && fits(&self.y, dot.y))
     }

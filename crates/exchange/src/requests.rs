@@ -99,7 +99,7 @@ pub(crate) static COLUMNS: [RowColumn<RequestRow>; 60] = [
     column!(cap_wait_ms: Number, "held back by `--max-concurrency`", |row| RowCell::Number(row.record.cap_wait.as_ms())),
     column!(blocked_ms: Number, "time lost on a dead pooled connection, or waiting for a shared \
                                  one", |row| RowCell::Number(row.record.exchange.blocked.as_ms())),
-    column!(scheduled_ms: Number, "due", |row| RowCell::Number(row.record.scheduled.as_ms())),
+    column!(scheduled_ms: Number, "scheduled instant", |row| RowCell::Number(row.record.scheduled.as_ms())),
     column!(dispatched_ms: Number, "released by the worker", |row| RowCell::Number(row.stamps().dispatched.as_ms())),
     column!(tcp_start_ms: Number, "start of the TCP handshake; empty on a reused connection", |row| RowCell::number(row.tcp().map(|span| span.start.as_ms()))),
     column!(tcp_end_ms: Number, "TCP handshake done", |row| RowCell::number(row.tcp().map(|span| span.end.as_ms()))),

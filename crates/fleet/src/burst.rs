@@ -12,7 +12,7 @@ const PATIENCE: Nanos = Nanos::from_millis(1_000);
 /// How fast two monotonic clocks may drift apart: 50 parts in a million, more than quartz does.
 const DRIFT_PER_NANO: u64 = 20_000;
 
-/// A burst of questions to one member.
+/// A burst of questions to one rank.
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     asked: u32,

@@ -1,10 +1,10 @@
 //! One connection: TLS 1.3, and a proof by each end that it has the token.
 //!
 //! ```text
-//! member ↔ rank 0   TLS 1.3; rank 0 has a key that it made for this start
-//! member → rank 0   greeting: version; proof
-//! rank 0 → member   proof                           (or refused: another version, another token)
-//! member → rank 0   hello: rank, N, host
+//! rank ↔ rank 0   TLS 1.3; rank 0 has a key that it made for this start
+//! rank → rank 0   greeting: version; proof
+//! rank 0 → rank   proof                           (or refused: another version, another token)
+//! rank → rank 0   hello: rank, N, host
 //! ```
 //!
 //! A proof is HMAC-SHA-256, with a key from the token, over what TLS exports for this connection and
@@ -42,16 +42,16 @@ const VERSION: usize = 64;
 /// Letters of a host's name that are kept.
 const HOST: usize = 256;
 
-const MEMBER: &[u8] = b"EXPORTER-goodput-fleet-member";
-const LEADER: &[u8] = b"EXPORTER-goodput-fleet-leader";
+const RANK: &[u8] = b"EXPORTER-goodput-fleet-rank";
+const COORDINATOR: &[u8] = b"EXPORTER-goodput-fleet-coordinator";
 
 /// An encrypted connection whose peer has not proved its identity yet.
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
     pub(crate) stream: TlsStream<S>,
     /// What the proofs are made over, for each role.
-    member: Bytes32,
-    leader: Bytes32,
+    rank: Bytes32,
+    coordinator: Bytes32,
 }
 
 /// Why two did not come together.
@@ -134,14 +134,14 @@ impl ServerCertVerifier for AnyKey {
     }
 }
 
-/// What the proofs of a member and of rank 0 are made over.
+/// What the proofs of a rank and of rank 0 are made over.
 fn exported<T>(connection: &ConnectionCommon<T>) -> io::Result<(Bytes32, Bytes32)> {
     let of = |label| connection.export_keying_material([0; 32], label, None);
-    of(MEMBER).and_then(|member| Ok((member, of(LEADER)?))).map_err(io::Error::other)
+    of(RANK).and_then(|rank| Ok((rank, of(COORDINATOR)?))).map_err(io::Error::other)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
-    /// The member's side of TLS.
+    /// The rank's side of TLS.
     pub(crate) async fn connect(stream: S) -> io::Result<Self> {
         let provider = Arc::new(provider::default_provider());
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -155,18 +155,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         config.enable_sni = false;
         let name = ServerName::from(std::net::Ipv4Addr::UNSPECIFIED);
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        let (member, leader) = exported(stream.get_ref().1)?;
-        Ok(Self { stream: stream.into(), member, leader })
+        let (rank, coordinator) = exported(stream.get_ref().1)?;
+        Ok(Self { stream: stream.into(), rank, coordinator })
     }
 
     /// The side of rank 0.
     pub(crate) async fn accept(stream: S, config: &Arc<ServerConfig>) -> io::Result<Self> {
         let stream = TlsAcceptor::from(Arc::clone(config)).accept(stream).await?;
-        let (member, leader) = exported(stream.get_ref().1)?;
-        Ok(Self { stream: stream.into(), member, leader })
+        let (rank, coordinator) = exported(stream.get_ref().1)?;
+        Ok(Self { stream: stream.into(), rank, coordinator })
     }
 
-    /// Proves to rank 0 that this member has the token, and hears the same; says who it is then.
+    /// Proves to rank 0 that this rank has the token, and hears the same; says who it is then.
     pub(crate) async fn join(
         &mut self,
         token: &Token,
@@ -176,9 +176,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         let stream = &mut self.stream;
         let greeting = Greeting { goodput_fleet: PROTOCOL, version: version.to_owned() };
         say(stream, &greeting).await?;
-        say(stream, &HelloAnswer::Proof(token.prove(&self.member))).await?;
+        say(stream, &HelloAnswer::Proof(token.prove(&self.rank))).await?;
         match hear(stream, LARGEST_PLAIN).await? {
-            HelloAnswer::Proof(proof) if token.has_proved(&self.leader, &proof) => {}
+            HelloAnswer::Proof(proof) if token.has_proved(&self.coordinator, &proof) => {}
             HelloAnswer::Proof(_) => return Err(ChannelFailure::Impostor),
             HelloAnswer::Refused(refusal) => return Err(ChannelFailure::Refused(shown(refusal))),
         }
@@ -194,17 +194,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         let stream = &mut self.stream;
         let greeting: Greeting = hear(stream, LARGEST_PLAIN).await?;
         if greeting.goodput_fleet != PROTOCOL || greeting.version != version {
-            let (leader, member) = (version.to_owned(), short(&greeting.version, VERSION));
-            return refuse(stream, Refusal::Version { protocol: PROTOCOL, leader, member }).await;
+            let (coordinator, rank) = (version.to_owned(), short(&greeting.version, VERSION));
+            return refuse(stream, Refusal::Version { protocol: PROTOCOL, coordinator, rank })
+                .await;
         }
         let HelloAnswer::Proof(proof) = hear(stream, LARGEST_PLAIN).await? else {
             return Err(FrameError::Garbage.into());
         };
-        // The member first: who has no token gets nothing that could be tried against a list of words.
-        if !token.has_proved(&self.member, &proof) {
+        // The rank first: who has no token gets nothing that could be tried against a list of words.
+        if !token.has_proved(&self.rank, &proof) {
             return refuse(stream, Refusal::Token).await;
         }
-        say(stream, &HelloAnswer::Proof(token.prove(&self.leader))).await?;
+        say(stream, &HelloAnswer::Proof(token.prove(&self.coordinator))).await?;
         let hello: Hello = hear(stream, LARGEST_PLAIN).await?;
         Ok(Hello { host: short(&hello.host, HOST), ..hello })
     }
@@ -213,10 +214,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
 /// A refusal of one who has proved nothing yet: its words are cut.
 fn shown(refusal: Refusal) -> Refusal {
     match refusal {
-        Refusal::Version { protocol, leader, member } => Refusal::Version {
+        Refusal::Version { protocol, coordinator, rank } => Refusal::Version {
             protocol,
-            leader: short(&leader, VERSION),
-            member: short(&member, VERSION),
+            coordinator: short(&coordinator, VERSION),
+            rank: short(&rank, VERSION),
         },
         other => other,
     }
@@ -244,44 +245,44 @@ mod tests {
         Hello { rank: 1, of: 2, host: "h".repeat(1000) }
     }
 
-    /// Two ends of one connection: the member's and that of rank 0.
+    /// Two ends of one connection: the rank's and that of rank 0.
     async fn connected() -> (Channel<DuplexStream>, Channel<DuplexStream>) {
         let (left, right) = tokio::io::duplex(8192);
         let config = server().unwrap();
-        let (member, leader) =
+        let (rank, coordinator) =
             tokio::join!(Channel::connect(left), Channel::accept(right, &config));
-        (member.unwrap(), leader.unwrap())
+        (rank.unwrap(), coordinator.unwrap())
     }
 
     type Outcome = (Result<(), ChannelFailure>, Result<Hello, ChannelFailure>);
 
-    fn meet(member: &str, leader: &str, version: &str) -> Outcome {
-        let (ours, theirs) = (Token::new(member).unwrap(), Token::new(leader).unwrap());
+    fn meet(rank: &str, coordinator: &str, version: &str) -> Outcome {
+        let (ours, theirs) = (Token::new(rank).unwrap(), Token::new(coordinator).unwrap());
         wait(async {
-            let ((mut member, mut leader), hello) = (connected().await, hello());
-            tokio::join!(member.join(&ours, version, &hello), leader.admit(&theirs, "1.0.0"))
+            let ((mut rank, mut coordinator), hello) = (connected().await, hello());
+            tokio::join!(rank.join(&ours, version, &hello), coordinator.admit(&theirs, "1.0.0"))
         })
     }
 
     #[test]
     fn those_with_one_token_come_together() {
-        let (member, leader) = meet("a-token-of-some-length", "a-token-of-some-length", "1.0.0");
-        member.unwrap();
-        let hello = leader.unwrap();
+        let (rank, coordinator) = meet("a-token-of-some-length", "a-token-of-some-length", "1.0.0");
+        rank.unwrap();
+        let hello = coordinator.unwrap();
         assert_eq!((hello.rank, hello.of, hello.host.len()), (1, 2, HOST));
     }
 
     #[test]
     fn another_token_is_refused_at_both_ends() {
-        let (member, leader) = meet("0123456789abcdef", "0123456789abcdeg", "1.0.0");
-        assert!(matches!(member, Err(ChannelFailure::Refused(Refusal::Token))));
-        assert!(matches!(leader, Err(ChannelFailure::Refused(Refusal::Token))));
+        let (rank, coordinator) = meet("0123456789abcdef", "0123456789abcdeg", "1.0.0");
+        assert!(matches!(rank, Err(ChannelFailure::Refused(Refusal::Token))));
+        assert!(matches!(coordinator, Err(ChannelFailure::Refused(Refusal::Token))));
     }
 
     #[test]
     fn another_version_is_refused_and_both_are_named() {
-        let (member, _) = meet("0123456789abcdef", "0123456789abcdef", "1.0.1");
-        let Err(ChannelFailure::Refused(refusal)) = member else { panic!("{member:?}") };
+        let (rank, _) = meet("0123456789abcdef", "0123456789abcdef", "1.0.1");
+        let Err(ChannelFailure::Refused(refusal)) = rank else { panic!("{rank:?}") };
         assert_eq!(
             refusal.to_string(),
             "rank 0 runs goodput 1.0.0 (protocol 2), this is goodput 1.0.1 (protocol 2)"
@@ -291,29 +292,29 @@ mod tests {
     #[test]
     fn both_ends_export_the_same_and_no_two_connections_do() {
         let ends = || wait(async { connected().await });
-        let ((member, leader), (other, _)) = (ends(), ends());
-        assert_eq!((member.member, member.leader), (leader.member, leader.leader));
-        let all = [member.member, member.leader, other.member, other.leader];
+        let ((rank, coordinator), (other, _)) = (ends(), ends());
+        assert_eq!((rank.rank, rank.coordinator), (coordinator.rank, coordinator.coordinator));
+        let all = [rank.rank, rank.coordinator, other.rank, other.coordinator];
         assert!((0..4).all(|one| (0..one).all(|two| all[one] != all[two])));
     }
 
     #[test]
-    fn one_who_takes_any_token_is_no_leader() {
+    fn one_who_takes_any_token_is_not_the_coordinator() {
         let token = Token::new("0123456789abcdef").unwrap();
         let joined = wait(async {
-            let (mut member, mut rogue) = connected().await;
+            let (mut rank, mut rogue) = connected().await;
             let impostor = async {
                 let _: Greeting = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
                 let proof: HelloAnswer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
-                // The member's own proof does not prove a leader.
+                // The rank's own proof does not prove a coordinator.
                 say(&mut rogue.stream, &proof).await.unwrap();
                 // And who it is was not said.
                 let rest = hear::<Hello>(&mut rogue.stream, LARGEST_PLAIN).await;
                 assert!(rest.is_err(), "{rest:?}");
             };
             let joining = async {
-                let joined = member.join(&token, "1.0.0", &hello()).await;
-                drop(member);
+                let joined = rank.join(&token, "1.0.0", &hello()).await;
+                drop(rank);
                 joined
             };
             tokio::join!(joining, impostor).0

@@ -10,7 +10,7 @@ use goodput_model::Shard;
 
 use crate::LaunchError;
 
-/// Which client this is, and where all meet.
+/// Which rank this is, and where all meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedRank {
     /// Which of how many.

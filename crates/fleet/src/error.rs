@@ -21,13 +21,13 @@ pub enum FleetError {
     Listen(SocketAddr, io::Error),
     /// Rank 0 did not appear before the deadline, or the caller gave up.
     #[error("rank 0 was not found at `{address}`: {why}")]
-    NoLeader {
+    NoCoordinator {
         /// Where it was looked for.
         address: String,
         /// What the last try said.
         why: String,
     },
-    /// Rank 0 does not want this member.
+    /// Rank 0 does not want this rank.
     #[error("{0}")]
     Refused(Refusal),
     /// What listens there cannot prove that it has the token.
@@ -71,7 +71,9 @@ impl FleetError {
                 "another program uses it: choose another port at every rank"
             }
             Self::Listen(..) => "rank 0 must listen on an address of its own machine",
-            Self::NoLeader { .. } => "rank 0 must run, and its port must be open to this machine",
+            Self::NoCoordinator { .. } => {
+                "rank 0 must run, and its port must be open to this machine"
+            }
             Self::Refused(refusal) => refusal.hint(),
             Self::Impostor => {
                 "another program listens there, or GOODPUT_FLEET_TOKEN differs between the ranks"
@@ -81,20 +83,20 @@ impl FleetError {
     }
 }
 
-/// Why rank 0 turns a member away.
+/// Why rank 0 turns a rank away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Refusal {
     /// Another version of the protocol or of goodput.
     #[error(
-        "rank 0 runs goodput {leader} (protocol {protocol}), this is goodput {member} (protocol {PROTOCOL})"
+        "rank 0 runs goodput {coordinator} (protocol {protocol}), this is goodput {rank} (protocol {PROTOCOL})"
     )]
     Version {
         /// The protocol that rank 0 speaks.
         protocol: u32,
         /// The version of rank 0.
-        leader: String,
-        /// The version of the member.
-        member: String,
+        coordinator: String,
+        /// The version of the rank.
+        rank: String,
     },
     /// Another token, or one where none is, or none if one is.
     #[error("rank 0 has another token")]
@@ -102,13 +104,13 @@ pub enum Refusal {
     /// There is such a rank already.
     #[error("rank {0} has already joined")]
     Taken(u32),
-    /// Rank 0 waits for another number of clients.
-    #[error("rank 0 expects {leader} ranks, and this is one of {member}")]
+    /// Rank 0 waits for another number of ranks.
+    #[error("rank 0 expects {coordinator} ranks, and this is one of {rank}")]
     Count {
         /// How many rank 0 waits for, itself included.
-        leader: u32,
-        /// How many the member was told.
-        member: u32,
+        coordinator: u32,
+        /// How many the rank was told.
+        rank: u32,
     },
     /// Rank 0 is the one that listens.
     #[error("rank 0 is the coordinator and cannot join")]
@@ -122,13 +124,13 @@ impl Refusal {
     /// The same, as rank 0 says it of the one that came.
     pub(crate) fn of_other(&self) -> String {
         match self {
-            Self::Version { leader, member, .. } => {
-                format!("runs goodput {member}, and this is goodput {leader}")
+            Self::Version { coordinator, rank, .. } => {
+                format!("runs goodput {rank}, and this is goodput {coordinator}")
             }
             Self::Token => "has another token".to_owned(),
             Self::Taken(_) => "joined a second time".to_owned(),
-            Self::Count { leader, member } => {
-                format!("is one of {member} ranks, and this fleet has {leader}")
+            Self::Count { coordinator, rank } => {
+                format!("is one of {rank} ranks, and this fleet has {coordinator}")
             }
             Self::Zero => "cannot join as rank 0, the coordinator".to_owned(),
             Self::Begun => "joined after the start".to_owned(),

@@ -182,7 +182,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = read_all(&bytes);
-            let _ = wait(hear::<crate::message::ToLeader>(&mut &bytes[..], LARGEST_PLAIN));
+            let _ = wait(hear::<crate::message::ToCoordinator>(&mut &bytes[..], LARGEST_PLAIN));
         }
 
         #[test]

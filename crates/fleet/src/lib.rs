@@ -1,6 +1,6 @@
-//! *Many machines*: the rendezvous at which the clients of one run meet.
+//! *Many machines*: the rendezvous at which the ranks of one run meet.
 //!
-//! Rank 0 is the [`Leader`]: it listens, the others ([`Member`]) join. It sends an order (a plan, as
+//! Rank 0 is the [`Coordinator`]: it listens, the others ([`JoinedRank`]) join. It sends an order (a plan, as
 //! text), hears who is ready, says at which instant all begin, each on its own clock, hears live
 //! counts, and takes the files that each leaves. What an order means, what is in the files and how
 //! counts are shown is not known here.
@@ -9,24 +9,25 @@
 //! the wire. All that a peer may send is bounded. The protocol is written down in
 //! docs/design/019-fleet.md.
 //!
-//! [`SlurmJob`], [`KubernetesJob`] and [`RayJob`] start such clients; [`detect`] says which one this
+//! [`SlurmJob`], [`KubernetesJob`] and [`RayJob`] start such ranks; [`detect`] says which one this
 //! process is.
 
 mod burst;
 mod channel;
+mod coordinator;
 mod detect;
 mod error;
 mod frame;
 mod launch;
-mod leader;
-mod member;
 mod message;
+mod rank;
 mod rendezvous;
 #[cfg(test)]
 mod tests;
 mod token;
 mod totals;
 
+pub use coordinator::{Coordinator, CoordinatorSettings, Go, PeerLimits, RankPhase, RankState};
 pub use detect::{DetectedRank, detect};
 pub use error::{FleetError, LaunchError, Refusal};
 pub use frame::{LARGEST_MESSAGE, LARGEST_PIECE};
@@ -34,9 +35,8 @@ pub use launch::{
     JobObserver, KubernetesJob, RankCommand, RayJob, SlurmJob, StopRequest, job_name, object_name,
     secret_key,
 };
-pub use leader::{Go, Leader, LeaderSettings, MemberPhase, MemberState, PeerLimits};
-pub use member::{Member, MemberSettings, Next, Start};
 pub use message::{Order, OrderKind, UPLOADED};
+pub use rank::{JoinedRank, NextOrder, RankSettings, Start};
 pub use rendezvous::with_port;
 pub use token::Token;
 pub use totals::Totals;

@@ -12,7 +12,7 @@ pub(crate) const TEXT: &str = "text.jsonl";
 /// A proof, or what it is made over.
 pub(crate) type Bytes32 = [u8; 32];
 
-/// The files that a member may hand over, and no others.
+/// The files that a rank may hand over, and no others.
 pub const UPLOADED: [&str; 7] = [
     "plan.toml",
     "manifest.json",
@@ -26,7 +26,7 @@ pub const UPLOADED: [&str; 7] = [
 /// Why files of an order that is over are not taken; either end may be the first to know.
 pub(crate) const WENT_ON: &str = "rank 0 continued without them";
 
-/// What all members are to do together.
+/// What all ranks are to do together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Numbered upwards.
@@ -35,7 +35,7 @@ pub struct Order {
     pub kind: OrderKind,
     /// The whole plan as text; secrets are not in it.
     pub plan: String,
-    /// Where rank 0 keeps what members leave, for those that share its disk.
+    /// Where rank 0 keeps what ranks leave, for those that share its disk.
     pub folder: String,
     /// The hash of what it sends: who would send something else must refuse.
     pub workload: String,
@@ -50,7 +50,7 @@ pub enum OrderKind {
     Point,
 }
 
-/// The first words of a member, as every version of the protocol says them.
+/// The first words of a rank, as every version of the protocol says them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) goodput_fleet: u32,
@@ -64,7 +64,7 @@ pub(crate) enum HelloAnswer {
     Refused(Refusal),
 }
 
-/// Who a member is.
+/// Who a rank is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) rank: u32,
@@ -72,9 +72,9 @@ pub(crate) struct Hello {
     pub(crate) host: String,
 }
 
-/// From a member to rank 0.
+/// From a rank to rank 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ToLeader {
+pub(crate) enum ToCoordinator {
     Beat,
     Pong {
         id: u64,
@@ -114,9 +114,9 @@ pub(crate) enum ToLeader {
     Cut(String),
 }
 
-/// From rank 0 to a member.
+/// From rank 0 to a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ToMember {
+pub(crate) enum ToRank {
     Welcome {
         fleet: String,
         silence: Nanos,
@@ -133,7 +133,7 @@ pub(crate) enum ToMember {
         at: Nanos,
         clock: ClockOffset,
     },
-    /// Go was said without this member.
+    /// Go was said without this rank.
     Off {
         number: u64,
     },

@@ -15,8 +15,8 @@ use goodput_clock::{now, now_and_unix, pause};
 use goodput_model::{Nanos, Shard};
 
 use crate::{
-    FleetError, Leader, LeaderSettings, Member, MemberPhase, MemberSettings, MemberState, Next,
-    Order, OrderKind, PeerLimits, Start, Token,
+    Coordinator, CoordinatorSettings, FleetError, JoinedRank, NextOrder, Order, OrderKind,
+    PeerLimits, RankPhase, RankSettings, RankState, Start, Token,
 };
 
 /// Longer than anything takes, on any machine.
@@ -35,8 +35,8 @@ fn soon() -> Nanos {
     now() + LONG
 }
 
-fn leader_of(of: u32) -> LeaderSettings {
-    LeaderSettings {
+fn coordinator_of(of: u32) -> CoordinatorSettings {
+    CoordinatorSettings {
         of,
         token: Some(token()),
         fleet: "tests".to_owned(),
@@ -45,12 +45,12 @@ fn leader_of(of: u32) -> LeaderSettings {
     }
 }
 
-fn lead(of: u32) -> Leader {
-    Leader::listen(SocketAddr::from(([127, 0, 0, 1], 0)), leader_of(of)).unwrap()
+fn lead(of: u32) -> Coordinator {
+    Coordinator::listen(SocketAddr::from(([127, 0, 0, 1], 0)), coordinator_of(of)).unwrap()
 }
 
-fn settings(rank: u32, of: u32) -> MemberSettings {
-    MemberSettings {
+fn settings(rank: u32, of: u32) -> RankSettings {
+    RankSettings {
         shard: Shard::new(rank, of).unwrap(),
         token: Some(token()),
         host: format!("host {rank}"),
@@ -60,12 +60,12 @@ fn settings(rank: u32, of: u32) -> MemberSettings {
     }
 }
 
-fn join(at: SocketAddr, settings: &MemberSettings) -> Result<Member, FleetError> {
-    Member::join(&at.to_string(), settings, |_| true)
+fn join(at: SocketAddr, settings: &RankSettings) -> Result<JoinedRank, FleetError> {
+    JoinedRank::join(&at.to_string(), settings, |_| true)
 }
 
-fn joined(leader: &Leader, rank: u32, of: u32) -> Member {
-    join(leader.address(), &settings(rank, of)).unwrap()
+fn joined(coordinator: &Coordinator, rank: u32, of: u32) -> JoinedRank {
+    join(coordinator.address(), &settings(rank, of)).unwrap()
 }
 
 fn order(number: u64, kind: OrderKind) -> Order {
@@ -95,38 +95,38 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn member(leader: &Leader, rank: u32) -> MemberState {
-    leader.members().into_iter().find(|member| member.rank == rank).unwrap()
+fn state_of(coordinator: &Coordinator, rank: u32) -> RankState {
+    coordinator.ranks().into_iter().find(|one| one.rank == rank).unwrap()
 }
 
-fn taken(member: &Member) -> Order {
-    match member.next(LONG) {
-        Next::Order(order) => order,
+fn taken(rank: &JoinedRank) -> Order {
+    match rank.next(LONG) {
+        NextOrder::Order(order) => order,
         other => panic!("{other:?}"),
     }
 }
 
-/// Lets a member take the order, and be ready.
-fn make_ready(member: &Member) -> Order {
-    let order = taken(member);
-    member.ready().unwrap();
+/// Lets a rank take the order, and be ready.
+fn make_ready(rank: &JoinedRank) -> Order {
+    let order = taken(rank);
+    rank.ready().unwrap();
     order
 }
 
-/// Lets the members carry an order as far as its start.
-fn begin(leader: &Leader, members: &[&Member], order: Order) -> Nanos {
-    leader.prepare(order).unwrap();
-    for member in members {
-        make_ready(member);
+/// Lets the ranks carry an order as far as its start.
+fn begin(coordinator: &Coordinator, ranks: &[&JoinedRank], order: Order) -> Nanos {
+    coordinator.prepare(order).unwrap();
+    for rank in ranks {
+        make_ready(rank);
     }
-    leader.wait_ready(soon(), || true);
-    let go = leader.go(Nanos::from_millis(1));
-    assert_eq!(go.ranks.len(), members.len());
+    coordinator.wait_ready(soon(), || true);
+    let go = coordinator.go(Nanos::from_millis(1));
+    assert_eq!(go.ranks.len(), ranks.len());
     go.at
 }
 
-fn is_lost(leader: &Leader, rank: u32) -> bool {
-    matches!(member(leader, rank).phase, MemberPhase::Lost(_))
+fn is_lost(coordinator: &Coordinator, rank: u32) -> bool {
+    matches!(state_of(coordinator, rank).phase, RankPhase::Lost(_))
 }
 
 /// Calls of a clock, for tests that must know whether it was read.

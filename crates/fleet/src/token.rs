@@ -1,4 +1,4 @@
-//! [`Token`]: the secret that all clients of a run share.
+//! [`Token`]: the secret that all ranks of a run share.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,7 +9,7 @@ use ring::{hmac, pbkdf2};
 use crate::FleetError;
 use crate::message::Bytes32;
 
-/// How often a token is hashed before it is a key: who has posed as rank 0 to one member, and now
+/// How often a token is hashed before it is a key: who has posed as rank 0 to one rank, and now
 /// tries words against what that one said, does so for each of them.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(100_000).unwrap();
 

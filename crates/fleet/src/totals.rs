@@ -1,10 +1,10 @@
-//! [`Totals`]: what a member has counted so far, for the screen of rank 0. Results are made from the
+//! [`Totals`]: what a rank has counted so far, for the screen of rank 0. Results are made from the
 //! records, never from this.
 
 use goodput_model::LogHistogram;
 use serde::{Deserialize, Serialize};
 
-/// Counts since the first instant of an order. Those of several members add up exactly.
+/// Counts since the first instant of an order. Those of several ranks add up exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {

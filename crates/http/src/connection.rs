@@ -61,7 +61,7 @@ pub(crate) fn read_body(
 fn read_some(stream: &mut TcpStream, into: &mut Vec<u8>, end: Nanos) -> Result<(), RequestError> {
     let mut part = [0; 4096];
     loop {
-        let left = left(end).map_err(|_| RequestError::TooSlow)?;
+        let left = time_left(end).map_err(|_| RequestError::TooSlow)?;
         stream.set_read_timeout(Some(left)).map_err(|_| RequestError::Cut)?;
         match stream.read(&mut part) {
             Ok(0) => return Err(RequestError::Cut),
@@ -94,7 +94,7 @@ fn head_length(head: &[u8]) -> Option<(usize, usize)> {
 pub fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        stream.set_write_timeout(Some(left(end)?))?;
+        stream.set_write_timeout(Some(time_left(end)?))?;
         match stream.write(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),
@@ -110,7 +110,7 @@ pub(crate) fn see_off(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let (mut part, mut thrown) = ([0; 1024], 0);
     while thrown < MOST_REST {
-        stream.set_read_timeout(Some(left(end)?))?;
+        stream.set_read_timeout(Some(time_left(end)?))?;
         match stream.read(&mut part)? {
             0 => break,
             bytes => thrown += bytes,
@@ -120,7 +120,7 @@ pub(crate) fn see_off(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
 }
 
 /// Time until then; an error where there is none.
-fn left(end: Nanos) -> io::Result<Duration> {
+fn time_left(end: Nanos) -> io::Result<Duration> {
     match end - now() {
         Nanos::ZERO => Err(io::ErrorKind::TimedOut.into()),
         left => Ok(left.into()),

@@ -1,6 +1,6 @@
-//! Several clients that send one load: a common start, and one result.
+//! Several ranks that send one load: a common start, and one result.
 //!
-//! Every client is started with the same words. Client 0 ([`Leading`]) decides what is measured and
+//! Every rank is started with the same words. Rank 0 ([`Leading`]) decides what is measured and
 //! when, and merges; the others ([`Meeting::follow`]) do as they are told, and keep what they measured
 //! whatever happens to it.
 
@@ -22,24 +22,24 @@ pub use following::Followed;
 pub use job_secrets::{JobText, job_plan};
 pub use leading::Leading;
 
-/// Where clients meet, and which of them this is.
+/// Where ranks meet, and which of them this is.
 pub struct Meeting {
-    /// The part of the load that this client sends.
+    /// The part of the load that this rank sends.
     pub shard: Shard,
-    /// Host and port of client 0.
+    /// Host and port of rank 0.
     pub at: String,
-    /// The word that all clients know.
+    /// The word that all ranks know.
     pub token: Option<Token>,
     /// How long they wait for each other.
     pub join_within: Duration,
 }
 
-/// The folder of one part among the parts of a run.
+/// The folder of one part among the shards of a run.
 fn part(parts: &Path, rank: u32) -> PathBuf {
     parts.join(format!("{rank:04}"))
 }
 
-/// What lies next to the parts while they are made: who finds it shares the disk of client 0.
+/// What lies next to the shards while they are made: who finds it shares the disk of rank 0.
 fn mark(parts: &Path, fleet: &str) -> PathBuf {
     parts.join(format!(".fleet-{}", fleet.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-")))
 }
@@ -60,7 +60,7 @@ fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
         return Err(Failed::usage("each rank would start a mock of its own")
             .hint("start one mock with `goodput mock --listen 127.0.0.1:8000` and use its address as the target"));
     }
-    // Users can be fewer than clients; a client that may have nothing in flight would wait forever.
+    // Users can be fewer than ranks; a rank that may have nothing in flight would wait forever.
     match plan.load.mode.cap().filter(|cap| *cap < shard.count()) {
         None => Ok(()),
         Some(cap) => Err(Failed::usage(format!(

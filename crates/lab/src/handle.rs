@@ -17,9 +17,9 @@ pub struct RunHandle {
     pub live: Arc<LiveCounters>,
     /// What its figures were worth when they were looked at last.
     look: Arc<Mutex<Look>>,
-    /// What other clients have counted so far.
+    /// What other ranks have counted so far.
     pub others: Arc<Mutex<Totals>>,
-    /// This machine's clocks compared to those of client 0, when all began.
+    /// This machine's clocks compared to those of rank 0, when all began.
     pub clock: Arc<OnceLock<ClockOffset>>,
     /// It did not begin with the others.
     pub is_off: Arc<AtomicBool>,

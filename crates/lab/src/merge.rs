@@ -17,17 +17,17 @@ use goodput_stats::Summary;
 use crate::error::{Failed, folder_failed};
 use crate::events::Observer;
 use crate::saved;
-use check::ClientFolder;
+use check::ShardFolder;
 
 /// Run folders that are the shards of one run, in the order of their ranks.
-pub struct Shards(Vec<ClientFolder>);
+pub struct Shards(Vec<ShardFolder>);
 
 impl Shards {
     /// Opens the folders. `force` lets pass what may differ for a reason.
     pub fn open(folders: &[PathBuf], force: bool, observer: &dyn Observer) -> Result<Self, Failed> {
-        let clients = check::open(folders)?;
-        check::agree(&clients, None, force, observer)?;
-        Ok(Self(clients))
+        let ranks = check::open(folders)?;
+        check::agree(&ranks, None, force, observer)?;
+        Ok(Self(ranks))
     }
 
     /// The plan of all of them.
@@ -37,7 +37,7 @@ impl Shards {
 
     /// Makes one run folder at `out` of them.
     pub fn merge(&self, out: &Path, observer: &dyn Observer) -> Result<Summary, Failed> {
-        merge_clients(&self.0, out, observer)
+        merge_shards(&self.0, out, observer)
     }
 }
 
@@ -49,28 +49,28 @@ pub fn merge(
     expected: Option<u32>,
     observer: &dyn Observer,
 ) -> Result<Summary, Failed> {
-    let clients = check::open(folders)?;
+    let ranks = check::open(folders)?;
     // They were brought together by one who led: what differs then was meant.
-    check::agree(&clients, expected, true, observer)?;
-    merge_clients(&clients, out, observer)
+    check::agree(&ranks, expected, true, observer)?;
+    merge_shards(&ranks, out, observer)
 }
 
 /// The same of folders that belong together, in the order of their ranks.
-fn merge_clients(
-    clients: &[ClientFolder],
+fn merge_shards(
+    ranks: &[ShardFolder],
     out: &Path,
     observer: &dyn Observer,
 ) -> Result<Summary, Failed> {
-    let Some(first) = clients.first() else { return Err(check::nothing()) };
-    let begun = whole::begin(clients);
+    let Some(first) = ranks.first() else { return Err(check::nothing()) };
+    let begun = whole::begin(ranks);
     // A merge that is stopped leaves no folder that could pass for a run: the shards still have everything.
     let draft = Draft::begin(out).map_err(|error| folder_failed(&error))?;
     let (folder, logs) = RunFolder::create(draft.path(), &first.plan, &begun)
         .map_err(|error| folder_failed(&error))?;
     let merged = AtomicBool::new(false);
     let summary = std::thread::scope(|scope| {
-        let _progress = progress::tell(scope, clients, draft.path(), &merged, observer);
-        fill(&folder, logs, clients, begun, &merged)
+        let _progress = progress::tell(scope, ranks, draft.path(), &merged, observer);
+        fill(&folder, logs, ranks, begun, &merged)
     })?;
     observer.saved(draft.path(), &summary);
     draft.finish().map_err(|error| folder_failed(&error))?;
@@ -81,16 +81,16 @@ fn merge_clients(
 fn fill(
     folder: &RunFolder,
     logs: Logs,
-    clients: &[ClientFolder],
+    ranks: &[ShardFolder],
     begun: Manifest,
     is_merged: &AtomicBool,
 ) -> Result<Summary, Failed> {
-    let found = merge_logs(&parts(clients), logs, folder.path()).map_err(|error| failed(&error))?;
+    let found = merge_logs(&parts(ranks), logs, folder.path()).map_err(|error| failed(&error))?;
     is_merged.store(true, Ordering::Relaxed);
-    let plan = &clients[0].plan;
-    let clients: Vec<_> = clients.iter().zip(&found).collect();
-    let shards = health::of_all(&clients)?;
-    let manifest = whole::end(&clients, begun, shards);
+    let plan = &ranks[0].plan;
+    let ranks: Vec<_> = ranks.iter().zip(&found).collect();
+    let shards = health::of_all(&ranks)?;
+    let manifest = whole::end(&ranks, begun, shards);
     let summary = saved::summarise(folder, plan, &manifest, 0)?;
     folder.write_manifest(&manifest).map_err(|error| folder_failed(&error))?;
     folder.write_summary(&summary).map_err(|error| folder_failed(&error))?;
@@ -112,22 +112,22 @@ fn failed(error: &MergeError) -> Failed {
     }
 }
 
-/// The logs to be merged. Workers are numbered on; the server is seen by the first client that saw it
+/// The logs to be merged. Workers are numbered on; the server is seen by the first rank that saw it
 /// to its end, for all look at the same one.
-fn parts(clients: &[ClientFolder]) -> Vec<MergePart<'_>> {
-    let watcher = whole::watcher(clients);
+fn parts(ranks: &[ShardFolder]) -> Vec<MergePart<'_>> {
+    let watcher = whole::watcher(ranks);
     let mut first_worker = 0u32;
-    let part = |(place, client): (usize, &'_ ClientFolder)| {
+    let part = |(place, rank): (usize, &'_ ShardFolder)| {
         let part = (first_worker, watcher == Some(place));
-        first_worker = first_worker.saturating_add(client.plan.load.workers.max(1));
+        first_worker = first_worker.saturating_add(rank.plan.load.workers.max(1));
         part
     };
-    let numbers: Vec<_> = clients.iter().enumerate().map(part).collect();
-    clients
+    let numbers: Vec<_> = ranks.iter().enumerate().map(part).collect();
+    ranks
         .iter()
         .zip(numbers)
-        .map(|(client, (first_worker, sees_server))| MergePart {
-            folder: &client.folder,
+        .map(|(rank, (first_worker, sees_server))| MergePart {
+            folder: &rank.folder,
             first_worker,
             sees_server,
         })

@@ -193,7 +193,7 @@ impl TrafficRecorder {
 }
 
 impl ProxySession for TrafficRecorder {
-    fn look(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool {
+    fn attend(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool {
         if command == Some(ObserverCommand::Rotate) {
             self.orders.rotate.store(true, Ordering::Relaxed);
         }

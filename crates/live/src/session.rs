@@ -37,8 +37,9 @@ pub struct SessionEnd {
 
 /// What a recording or a shadow does while the proxy passes on.
 pub(crate) trait ProxySession {
-    /// Looks after everything else; of the proxy, while it takes requests. Whether it is enough.
-    fn look(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool;
+    /// Attends to commands and to its own limits; of the proxy, while it takes requests. Whether to
+    /// stop.
+    fn attend(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool;
     /// Takes no more requests, and waits for answers on a thread of its own.
     fn drain(&mut self, proxy: Proxy) -> std::io::Result<JoinHandle<Drained>>;
 }
@@ -64,7 +65,7 @@ pub(crate) fn pass(
     let mut end = SessionEnd { reason: EndReason::Broken, is_hurried: false, cut: 0 };
     loop {
         let command = next(commands);
-        let is_enough = session.look(command, Some(&proxy));
+        let is_enough = session.attend(command, Some(&proxy));
         end.reason = match (proxy.is_running(), command, is_enough) {
             (false, ..) => EndReason::Broken,
             (_, Some(ObserverCommand::Stop), _) => EndReason::Stopped,
@@ -76,7 +77,7 @@ pub(crate) fn pass(
     let Ok(draining) = session.drain(proxy) else { return end };
     while !draining.is_finished() {
         let command = next(commands);
-        session.look(command, None);
+        session.attend(command, None);
         if command == Some(ObserverCommand::Stop) {
             end.is_hurried = true;
             return end;

@@ -158,7 +158,7 @@ struct ShadowTraffic {
 }
 
 impl ProxySession for ShadowTraffic {
-    fn look(&mut self, command: Option<ObserverCommand>, _: Option<&Proxy>) -> bool {
+    fn attend(&mut self, command: Option<ObserverCommand>, _: Option<&Proxy>) -> bool {
         if command == Some(ObserverCommand::Switch) {
             self.mirror.switch();
         }

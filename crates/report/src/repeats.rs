@@ -6,7 +6,7 @@ use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 use crate::run::{about, workload_name};
 use goodput_document::number::{cell, count};
 use goodput_document::render;
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 use goodput_document::{
     Answer, Block, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite, Suites,
     Table, TestCase, Tone, no_result,
@@ -113,7 +113,7 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             Fact::new("Target", run.target.clone()).on(Formats::MARKDOWN),
             Fact::new("Model", run.model.clone()).on(Formats::MARKDOWN),
             Fact::new("Workload", workload_name(run)),
-            Fact::new("Made by", made).on(Formats::MARKDOWN),
+            Fact::new("Measured with", made).on(Formats::MARKDOWN),
         ]);
     }
     let always = [Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))];
@@ -331,7 +331,7 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
         Some(
             Chart::new(file, format!("{label}, run by run"))
                 .says(format!("Mean {}{}{}.", signed(found.mean), ends(found, 1.0), from_to(found)))
-                .over(Axis::between("run"), label)
+                .over(ChartAxis::between("run"), label)
                 .series([
                     ChartSeries::new(
                         "mean over runs, 95 %",

@@ -3,12 +3,12 @@
 mod answer;
 mod breakdown;
 mod client;
-pub(crate) mod clients;
 mod distributions;
 mod facts;
 mod gaps;
 mod gpu;
 pub(crate) mod latency;
+pub(crate) mod ranks;
 mod reproduce;
 pub(crate) mod server;
 mod short;
@@ -102,7 +102,7 @@ pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Documen
         gpu::section(summary),
         outcome(summary),
         client::section(summary),
-        clients::section(summary),
+        ranks::section(summary),
         errors(summary),
         slo::section(summary),
     ]);
@@ -150,7 +150,7 @@ fn outcome(summary: &Summary) -> Section {
     let mut all = facts::rates(summary);
     all.extend(slo::facts(summary));
     all.extend(client::facts(summary));
-    all.extend(clients::facts(summary));
+    all.extend(ranks::facts(summary));
     all.extend(Fact::several("Errors", summary.requests.error_details.iter().map(error)));
     Section::bare()
         .with_on(TEXT, Block::Facts(all))

@@ -157,7 +157,7 @@ fn beginning(summary: &SweepSummary) -> Section {
     }));
     all.extend(there(summary).map(|text| Fact::new("At the goodput", text).on(Formats::HTML)));
     all.push(Fact::new("Time", took(summary)).on(markdown));
-    all.push(Fact::new("Made by", made).on(markdown));
+    all.push(Fact::new("Measured with", made).on(markdown));
     // A void result has no good news.
     let void = if summary.verdict == Verdict::Void { "These numbers are void: " } else { "" };
     let none = Fact::new("Points", "none with usable results");

@@ -22,7 +22,7 @@ use goodput_document::number::{amount, cell, count, percent};
 use goodput_document::render;
 use goodput_document::svg::TONES;
 use goodput_document::{
-    Answer, Block, Cell, Column, Detail, Document, Fact, Failure, Fault, Formats, Rows, Section,
+    Answer, Block, Cell, Column, Detail, Document, Fact, FailureLog, Fault, Formats, Rows, Section,
     Suite, Suites, Table, TableStyle, TestCase, Tone,
 };
 use goodput_model::plain;
@@ -372,7 +372,7 @@ fn failure(one: &Configuration) -> Option<Block> {
     let mut lines = one.failed.as_ref()?.lines();
     let why = lines.next().unwrap_or("unknown reason").to_owned();
     let log = lines.map(str::to_owned).collect();
-    Some(Block::Failure(Failure { name: name(one), why, log }))
+    Some(Block::Failure(FailureLog { name: name(one), why, log }))
 }
 
 fn suites(all: &[Configuration]) -> Vec<Suite> {

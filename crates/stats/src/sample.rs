@@ -200,12 +200,12 @@ impl Sample {
                 Vec::new()
             };
             self.is_sorted = true;
-            self.memory = self.is_sliced.then(|| self.remember());
+            self.memory = self.is_sliced.then(|| self.measure_memory());
         }
     }
 
     /// How much its requests remember of each other; of sorted values.
-    fn remember(&self) -> Memory {
+    fn measure_memory(&self) -> Memory {
         let n = self.reached();
         let Some((mean, deviation)) = self.mean().zip(self.standard_deviation()) else {
             return Memory::none(n);

@@ -3,6 +3,9 @@
 //! Text is read as runs of one class, as the vocabularies of today split it. What a run costs was
 //! fitted by hand to `cl100k_base` and `o200k_base` on samples of this crate.
 
+/// The tokenizer of this name estimates.
+pub(crate) const APPROXIMATE: &str = "approximate";
+
 /// By how much an estimate may be off, as a share of the true count, by kind of text.
 ///
 /// Measured on three samples of each kind, about a hundred to three hundred tokens each; the lowest

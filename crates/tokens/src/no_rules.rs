@@ -4,7 +4,7 @@ use std::path::Path;
 
 use goodput_model::Feature;
 
-use crate::TokenizerError;
+use crate::error::TokenizerError;
 
 /// The rules of a build that has none: it has no value.
 #[derive(Clone)]

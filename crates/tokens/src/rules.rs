@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::{TokenizerError, excerpt};
+use crate::error::{TokenizerError, excerpt};
 
 /// How a `tokenizer.json` splits text.
 pub(crate) struct JsonRules(tokenizers::Tokenizer);

@@ -3,6 +3,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::{MAX_FILE_BYTES, excerpt};
 
 fn builtin(name: &str) -> Tokenizer {
     Tokenizer::builtin(name).unwrap()

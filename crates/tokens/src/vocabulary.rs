@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tiktoken_rs::CoreBPE;
 
-use crate::{TokenizerError, excerpt};
+use crate::error::{TokenizerError, excerpt};
 
 /// Where text is cut before pairs are merged, by what the file's name contains.
 const SPLITS: [(&str, &str); 5] = [

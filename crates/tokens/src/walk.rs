@@ -3,7 +3,8 @@
 //! Vocabularies take time by the square of a word's length, and a hostile text is one word. So texts
 //! are cut first: where a vocabulary would cut too, or where a word is longer than any.
 
-use crate::{Tokenizer, approximate};
+use crate::approximate;
+use crate::tokenizer::Tokenizer;
 
 /// Bytes of a piece from which on it ends before the next word, and those it never exceeds.
 const SOON: usize = 512;

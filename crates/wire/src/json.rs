@@ -327,8 +327,8 @@ lenient!(Reason {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Lenient<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Lenient<T> {
+        struct MaybeVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MaybeVisitor<T> {
             type Value = Maybe<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any JSON value")
@@ -342,7 +342,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
                 T::deserialize(MapAccessDeserializer::new(map)).map(|value| Maybe(Some(value)))
             }
         }
-        deserializer.deserialize_any(Lenient(std::marker::PhantomData))
+        deserializer.deserialize_any(MaybeVisitor(std::marker::PhantomData))
     }
 }
 

@@ -27,7 +27,7 @@ impl Mix {
         for (name, share) in shares {
             if !(share.is_finite() && *share > 0.0) {
                 return Err(WorkloadError::new(
-                    format!("class `{name}`: its share is {share}: expected a number above zero"),
+                    format!("class `{name}` has share {share}; expected a number above zero"),
                     "shares are weights: `chat=70%,code_generation=30%`",
                 ));
             }
@@ -158,7 +158,7 @@ mod tests {
     fn shares_that_are_none_are_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = Mix::new(&[("a", 1.0), ("b", bad)], 1).unwrap_err();
-            assert!(error.to_string().starts_with("class `b`: its share is"), "{error}");
+            assert!(error.to_string().starts_with("class `b` has share"), "{error}");
         }
         let error = Mix::new(&[("a", 1.0), ("b", 1e-5)], 1).unwrap_err();
         assert!(error.to_string().contains("below one session in 1000"), "{error}");

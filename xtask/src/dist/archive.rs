@@ -11,10 +11,10 @@ const BLOCK: usize = 512;
 
 /// Entries by path; a folder's path ends in a slash.
 #[derive(Debug, Default)]
-pub(super) struct Archive(BTreeMap<String, Entry>);
+pub(super) struct Archive(BTreeMap<String, ArchiveEntry>);
 
 #[derive(Debug)]
-struct Entry {
+struct ArchiveEntry {
     mode: u32,
     content: Vec<u8>,
 }
@@ -36,9 +36,9 @@ impl Archive {
     fn put(&mut self, path: &str, mode: u32, content: Vec<u8>) {
         for (end, _) in path.trim_end_matches('/').match_indices('/') {
             let folder = path[..=end].to_owned();
-            self.0.entry(folder).or_insert(Entry { mode: 0o755, content: Vec::new() });
+            self.0.entry(folder).or_insert(ArchiveEntry { mode: 0o755, content: Vec::new() });
         }
-        self.0.insert(path.to_owned(), Entry { mode, content });
+        self.0.insert(path.to_owned(), ArchiveEntry { mode, content });
     }
 
     /// The files, for those who check what arrived.

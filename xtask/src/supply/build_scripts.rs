@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Package;
+use super::CheckedPackage;
 
 /// Packages with a build script that is not in the list, and lines of the list without one. A line is
 /// `name: what its script does`.
-pub(super) fn faults(packages: &[Package], listed: &str) -> Vec<String> {
+pub(super) fn faults(packages: &[CheckedPackage], listed: &str) -> Vec<String> {
     let listed: BTreeSet<&str> = listed
         .lines()
         .filter(|line| !line.starts_with('#'))

@@ -1,6 +1,6 @@
 //! Licenses of dependencies: each must leave us a choice that asks for no more than a notice.
 
-use super::Package;
+use super::CheckedPackage;
 
 /// Those that ask for a notice, or for nothing.
 const ALLOWED: [&str; 14] = [
@@ -21,10 +21,10 @@ const ALLOWED: [&str; 14] = [
 ];
 
 /// Packages whose license is not allowed.
-pub(super) fn faults(packages: &[Package]) -> Vec<String> {
+pub(super) fn faults(packages: &[CheckedPackage]) -> Vec<String> {
     let refused = packages.iter().filter(|package| !is_allowed(&package.license));
-    let say = |package: &Package| {
-        let Package { name, version, license, .. } = package;
+    let say = |package: &CheckedPackage| {
+        let CheckedPackage { name, version, license, .. } = package;
         format!("{name} {version}: the license `{license}` is not among those allowed")
     };
     refused.map(say).collect()

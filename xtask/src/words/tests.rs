@@ -39,3 +39,18 @@ fn links_lead_to_files_and_headings() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].contains("`c.md`") && found[1].contains("`b.md#no`"));
 }
+
+#[test]
+fn named_files_exist() {
+    let root = tempfile::tempdir().unwrap();
+    let tests = root.path().join("crates/a/tests/b");
+    fs::create_dir_all(&tests).unwrap();
+    fs::create_dir_all(root.path().join("crates/a/src")).unwrap();
+    fs::write(tests.join("c.rs"), "").unwrap();
+    fs::write(root.path().join("crates/a/src/e.rs"), "").unwrap();
+    let text =
+        "`a/tests/b/{c,d}.rs` `a/tests` `a/e.rs` `crates/a/src/e.rs` `z/tests/b` `a/b` a/f.rs";
+    let found = paths::missing(root.path(), "README.md", text);
+    assert_eq!(found, ["`a/tests/b/d.rs` does not exist", "`z/tests/b` does not exist"]);
+    assert_eq!(paths::missing(root.path(), "docs/design/020-house.md", text), [""; 0]);
+}

@@ -20,7 +20,7 @@ const DRAIN: Nanos = Nanos::from_millis(2_000);
 
 #[expect(clippy::print_stdout, reason = "its result")]
 fn main() -> io::Result<()> {
-    let mut floor = Floor::new()?;
+    let mut floor = FloorClient::new()?;
     let (begin, cpu_before) = (now(), cpu_time());
     let length = Nanos::from_secs_f64(flag("--seconds", 10.0));
     match optional::<f64>("--rate") {
@@ -41,7 +41,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-struct Floor {
+struct FloorClient {
     port: u16,
     request: Vec<u8>,
     poller: Poller,
@@ -64,7 +64,7 @@ struct User {
     last_event: Option<Nanos>,
 }
 
-impl Floor {
+impl FloorClient {
     fn new() -> io::Result<Self> {
         goodput_clock::be_prompt();
         let body = format!(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{Blocks, centre, change, difference, differences, levels, sides};
 use super::design::looks;
 use super::metric::family;
-use super::{Better, ComparedRun, Design, Gate, Metric, metric};
+use super::{Better, ComparedMetric, ComparedRun, Design, Gate, metric};
 
 /// The outcome for one figure of a candidate against the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ pub(crate) fn findings_of(
     let family = family(design);
     let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
     let others = blocks.names().into_iter().filter(|name| !family.iter().any(|own| own == name));
-    let metrics: Vec<Metric> = named.chain(others).filter_map(metric).collect();
+    let metrics: Vec<ComparedMetric> = named.chain(others).filter_map(metric).collect();
     let mut pairs = Vec::new();
     for level in 0..levels(design) {
         for side in 1..sides(design) {
@@ -114,7 +114,7 @@ pub(crate) fn findings_of(
 
 /// The values of one figure of one candidate, and of the reference, block by block.
 struct Pairs<'a> {
-    metric: &'a Metric,
+    metric: &'a ComparedMetric,
     level: u32,
     side: u32,
     values: Vec<[f64; 2]>,
@@ -153,7 +153,10 @@ fn alphas(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
 }
 
 /// The gates of this metric.
-pub(super) fn gates<'a>(design: &'a Design, metric: &'a Metric) -> impl Iterator<Item = &'a Gate> {
+pub(super) fn gates<'a>(
+    design: &'a Design,
+    metric: &'a ComparedMetric,
+) -> impl Iterator<Item = &'a Gate> {
     design.gates.iter().filter(|gate| gate.metric == metric.name)
 }
 
@@ -302,7 +305,7 @@ pub(super) fn counted_blocks(
 /// ratio's margin is the same both ways: 3 % more is as much as 1/1.03 of it, so that who is the
 /// reference does not matter.
 pub(super) fn outcome(
-    metric: &Metric,
+    metric: &ComparedMetric,
     [low, high]: [f64; 2],
     differs: [f64; 2],
     margin: f64,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodput_model::Verdict;
 use goodput_stats::paired::Counts;
 
-use super::{ComparedRun, Design, Metric, MetricScale};
+use super::{ComparedMetric, ComparedRun, Design, MetricScale};
 
 /// A ratio with nothing on one side counts as this much: a rate of zero is the worst there is, and
 /// must not leave the test for want of a logarithm.
@@ -110,7 +110,7 @@ pub(super) fn levels(design: &Design) -> u32 {
 }
 
 /// One number for each pair: the logarithm of the ratio, or the difference.
-pub(super) fn differences(metric: &Metric, pairs: &[[f64; 2]]) -> Vec<f64> {
+pub(super) fn differences(metric: &ComparedMetric, pairs: &[[f64; 2]]) -> Vec<f64> {
     let of = |[reference, candidate]: &[f64; 2]| match metric.scale {
         MetricScale::Difference => candidate - reference,
         MetricScale::Ratio => match (*reference > 0.0, *candidate > 0.0) {
@@ -124,7 +124,7 @@ pub(super) fn differences(metric: &Metric, pairs: &[[f64; 2]]) -> Vec<f64> {
 }
 
 /// A difference as it is shown: of a logarithm the change in proportion.
-pub(super) fn change(metric: &Metric, difference: f64) -> f64 {
+pub(super) fn change(metric: &ComparedMetric, difference: f64) -> f64 {
     match metric.scale {
         MetricScale::Difference => difference,
         MetricScale::Ratio => difference.exp_m1(),
@@ -132,7 +132,7 @@ pub(super) fn change(metric: &Metric, difference: f64) -> f64 {
 }
 
 /// A change as a difference; the inverse of [`change`].
-pub(super) fn difference(metric: &Metric, change: f64) -> f64 {
+pub(super) fn difference(metric: &ComparedMetric, change: f64) -> f64 {
     match metric.scale {
         MetricScale::Difference => change,
         MetricScale::Ratio => change.ln_1p(),
@@ -141,7 +141,10 @@ pub(super) fn difference(metric: &Metric, change: f64) -> f64 {
 
 /// The value of a side over its blocks: geometric mean of a ratio (the mean, where a value is
 /// zero), mean of a difference.
-pub(super) fn centre(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+pub(super) fn centre(
+    metric: &ComparedMetric,
+    values: impl Iterator<Item = f64> + Clone,
+) -> Option<f64> {
     let n = values.clone().count() as f64;
     if n == 0.0 {
         return None;

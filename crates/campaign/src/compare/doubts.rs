@@ -70,7 +70,7 @@ pub(super) fn of_blocks(
     let n = done.len();
     let count = |verdict: Verdict| done.iter().filter(|cell| cell.verdict == verdict).count();
     let (void, suspect) = (count(Verdict::Void), count(Verdict::Suspect));
-    let why = |verdict: Verdict| cause(done, verdict, |ask| format!("points/{:03}-…", ask.number));
+    let why = |verdict: Verdict| cause(done, verdict, |ask| format!("run {}", ask.number));
     let is_over = facts.stopped == Some(Stopped::Void);
     let over = "this comparison has ended, and --resume does not continue it: fix the cause (idle \
                 the machine, lower the load, or use a longer --duration), then start a new one";
@@ -108,7 +108,8 @@ pub(super) fn of_blocks(
         all.push(caveat.advise("find out which target was unreachable, and why"));
     }
     if suspect > 0 {
-        let message = format!("{suspect} of {n} runs are suspect{}", why(Verdict::Suspect));
+        let are = if suspect == 1 { "is" } else { "are" };
+        let message = format!("{suspect} of {n} runs {are} suspect{}", why(Verdict::Suspect));
         let caveat = Caveat::new(CaveatCode::DoubtfulRuns, Severity::Warn, message);
         all.push(caveat.advise("run `goodput report` on its folder for details"));
     }

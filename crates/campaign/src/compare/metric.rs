@@ -42,7 +42,7 @@ pub enum MetricScale {
 
 /// A figure that can be compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metric {
+pub struct ComparedMetric {
     /// In files: `ttft_p99`, `output_tokens_per_s`, `attainment`.
     pub name: String,
     /// For people: `p99 TTFT`.
@@ -106,9 +106,9 @@ pub fn family(design: &Design) -> Vec<String> {
 }
 
 /// The metric of this name (`ttft_p99`); none if it does not exist.
-pub fn metric(name: &str) -> Option<Metric> {
+pub fn metric(name: &str) -> Option<ComparedMetric> {
     if let Some((name, title, unit)) = OTHERS.iter().find(|other| other.0 == name) {
-        return Some(Metric {
+        return Some(ComparedMetric {
             name: (*name).to_owned(),
             title: (*title).to_owned(),
             unit,
@@ -120,7 +120,7 @@ pub fn metric(name: &str) -> Option<Metric> {
     let (_, title) = TIMES.iter().find(|known| known.0 == time)?;
     let is_number = percent.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = percent.parse().ok().filter(|_| is_number)?;
-    (value > 0.0 && value < 100.0).then(|| Metric {
+    (value > 0.0 && value < 100.0).then(|| ComparedMetric {
         name: name.to_owned(),
         title: format!("p{percent} {title}"),
         unit: "ms",

@@ -10,7 +10,9 @@ use super::blocks::{Blocks, centre, change, differences, levels, sides};
 use super::design::looks;
 use super::doubts::spoils;
 use super::metric::family;
-use super::{Better, ComparedRun, Design, Difference, FigureOutcome, Finding, Metric, metric};
+use super::{
+    Better, ComparedMetric, ComparedRun, Design, Difference, FigureOutcome, Finding, metric,
+};
 
 /// The place of one side by one figure at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,21 +54,21 @@ pub fn ranking(
 /// Runs whose sides can be put in order.
 pub(super) trait Runs {
     /// What a side has of a figure; none if one of its runs lacks it.
-    fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64>;
+    fn value(&self, metric: &ComparedMetric, level: u32, side: u32) -> Option<f64>;
 
     /// Two sides against each other: the ends of the interval of the second's change; none if
     /// nothing can be told.
-    fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]>;
+    fn test(&self, at: (&ComparedMetric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]>;
 }
 
 impl Runs for Blocks<'_> {
-    fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64> {
+    fn value(&self, metric: &ComparedMetric, level: u32, side: u32) -> Option<f64> {
         let values = self.pairs(&metric.name, level, [side, side]);
         let is_whole = values.len() == self.complete.len();
         centre(metric, values.iter().map(|pair| pair[0])).filter(|_| is_whole)
     }
 
-    fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
+    fn test(&self, at: (&ComparedMetric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
         let (metric, level) = at;
         let own = differences(metric, &self.pairs(&metric.name, level, sides));
         let found = paired(&own, alpha).filter(|found| found.n >= LEAST)?;
@@ -120,7 +122,7 @@ pub(super) fn ranked(
 /// Sides with their places by one figure at one level, best first.
 fn placed(
     design: &Design,
-    metric: &Metric,
+    metric: &ComparedMetric,
     runs: &impl Runs,
     mut ranks: Vec<Rank>,
     findings: &[Finding],

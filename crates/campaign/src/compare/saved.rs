@@ -23,8 +23,8 @@ use super::rank::{Runs, ranked};
 use super::summary::overall;
 use super::table::level_table;
 use super::{
-    CompareFacts, ComparedRun, Comparison, Design, Difference, Figure, FigureOutcome, Finding,
-    Floor, Metric, Side, SideFacts, differences, judge_gates, metric,
+    CompareFacts, ComparedMetric, ComparedRun, Comparison, Design, Difference, Figure,
+    FigureOutcome, Finding, Floor, Side, SideFacts, differences, judge_gates, metric,
 };
 use crate::sweep::Level;
 
@@ -106,7 +106,7 @@ struct Saved<'a> {
 
 /// One figure of a candidate against the reference.
 struct Compared {
-    metric: Metric,
+    metric: ComparedMetric,
     level: u32,
     side: u32,
     n: usize,
@@ -193,7 +193,7 @@ impl Saved<'_> {
     }
 
     /// Two sides by one figure.
-    fn estimate(&self, metric: &Metric, level: u32, sides: [u32; 2]) -> DifferenceEstimate {
+    fn estimate(&self, metric: &ComparedMetric, level: u32, sides: [u32; 2]) -> DifferenceEstimate {
         let figures = sides.map(|side| self.figures(&metric.name, level, side));
         let floor = self.floor.filter(|floor| self.is_floor_of(floor, level, &sides));
         let spread = floor.and_then(|floor| {
@@ -227,7 +227,13 @@ impl Saved<'_> {
 
     /// One figure of a candidate; none if neither side has it, or one cannot have it. A tested one
     /// that a run lacks stays: its other runs are a choice.
-    fn compare(&self, metric: &Metric, level: u32, side: u32, is_tested: bool) -> Option<Compared> {
+    fn compare(
+        &self,
+        metric: &ComparedMetric,
+        level: u32,
+        side: u32,
+        is_tested: bool,
+    ) -> Option<Compared> {
         let figures = [0, side].map(|side| self.figures(&metric.name, level, side));
         let is_empty = |figures: &Vec<Figure>| figures.is_empty();
         let has_place = [0, side].iter().all(|side| self.can_have(&metric.name, level, *side));
@@ -273,7 +279,7 @@ impl Saved<'_> {
             cells.flat_map(|cell| cell.figures.keys().map(String::as_str)).collect();
         let tested = family.iter().map(String::as_str).filter(|name| names.contains(name));
         let others = names.iter().copied().filter(|name| !family.iter().any(|own| own == name));
-        let metrics: Vec<Metric> = tested.chain(others).filter_map(metric).collect();
+        let metrics: Vec<ComparedMetric> = tested.chain(others).filter_map(metric).collect();
         let mut all = Vec::new();
         for level in 0..self.levels() {
             for side in 1..self.count() {
@@ -310,13 +316,13 @@ impl Saved<'_> {
 }
 
 impl Runs for Saved<'_> {
-    fn value(&self, metric: &Metric, level: u32, side: u32) -> Option<f64> {
+    fn value(&self, metric: &ComparedMetric, level: u32, side: u32) -> Option<f64> {
         let figures = self.figures(&metric.name, level, side);
         let value = centre(metric, figures.iter().map(|figure| figure.value));
         value.filter(|_| self.lacks(&metric.name, level, side).is_none())
     }
 
-    fn test(&self, at: (&Metric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
+    fn test(&self, at: (&ComparedMetric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
         let (metric, level) = at;
         let estimate = self.estimate(metric, level, sides);
         let ends = estimate.ends(alpha).filter(|_| estimate.is_test())?;

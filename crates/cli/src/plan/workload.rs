@@ -322,7 +322,7 @@ fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
             .hint("remove --turn-input, --tool-calls, and --fan-out"));
     }
     if asked.turns.is_none() && (asked.turn_pause.is_some() || asked.history.is_some()) {
-        return Err(Failed::usage("a dataset is played as single prompts unless --turns is given")
+        return Err(Failed::usage("a dataset is sent as single prompts unless --turns is given")
             .hint("add --turns 4"));
     }
     Ok(())

@@ -95,14 +95,14 @@ fn a_merged_run_reads_as_any_other() {
     let again = fleet.session.run(&["report", "out", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
     let text = fleet.session.run(&["report", "out", "-v"]).stdout;
-    assert!(text.contains("Clients     rank 0: valid, "), "{text}");
+    assert!(text.contains("Ranks       rank 0: valid, "), "{text}");
     assert!(text.contains("node-3, 4 × CPU"), "{text}");
     let page = fs::read_to_string(fleet.session.path("out/report.html")).unwrap();
-    assert!(page.contains("id=\"clients\"") && page.contains("node-3"), "no section of clients");
+    assert!(page.contains("id=\"ranks\"") && page.contains("node-3"), "no section of ranks");
     for format in ["markdown", "csv", "vllm"] {
         let outcome = fleet.session.run(&["report", "out", "--format", format]);
         assert_eq!(outcome.code, Some(0), "{format}: {}", outcome.stderr);
-        assert_eq!(outcome.stdout.contains("### Clients"), format == "markdown");
+        assert_eq!(outcome.stdout.contains("### Ranks"), format == "markdown");
     }
     let twice = fleet.session.run(&["merge", "out", "--out", "again"]);
     assert!(
@@ -118,8 +118,8 @@ fn a_merged_run_reads_as_any_other() {
 #[test]
 fn a_shard_by_itself_raises_no_false_alarm() {
     let fleet = Fleet::new(4);
-    let text = fleet.session.run(&["report", "2", "-v"]).stdout;
-    assert!(text.contains("Shard       shard 2 of 4"), "{text}");
+    let text = fleet.session.run(&["report", "2"]).stdout;
+    assert!(text.contains("Shard       2 of 4"), "{text}");
     let found = fleet.session.run(&["report", "2", "--json"]).stdout;
     let found: Value = serde_json::from_str(&found).unwrap();
     assert_eq!(found["load"]["offered_rps"], json!(5.0));
@@ -273,7 +273,7 @@ fn a_log_that_lost_whole_records_is_found_out() {
     }
 }
 
-/// By a rule, which client 0 follows, and which one that was lost did not hear of.
+/// By a rule, which rank 0 follows, and which one that was lost did not hear of.
 #[test]
 fn a_run_that_a_rule_ended_is_over_for_all() {
     let fleet = Fleet::changed(3, |_, manifest, _| {

@@ -50,19 +50,19 @@ impl Fleet {
         self.command(shard, words).spawn().unwrap()
     }
 
-    /// All clients to their end: client 0 first.
+    /// All ranks to their end: rank 0 first.
     fn play(&self, of: u32, words: &[&str]) -> Vec<Outcome> {
-        let clients: Vec<Child> =
+        let ranks: Vec<Child> =
             (0..of).map(|rank| self.start(&format!("{rank}/{of}"), words)).collect();
-        clients.into_iter().map(ended).collect()
+        ranks.into_iter().map(ended).collect()
     }
 
-    /// Waits until a client has measured something.
+    /// Waits until a rank has measured something.
     fn until_measured(&self, rank: u32) {
         let log = self.session.path(&format!("out/shards/{rank:04}/requests.log"));
         let end = now() + PATIENCE;
         while std::fs::metadata(&log).map_or(0, |file| file.len()) < 2_000 {
-            assert!(now() < end, "client {rank} measures nothing");
+            assert!(now() < end, "rank {rank} measures nothing");
             pause(Nanos::from_millis(20));
         }
     }
@@ -82,19 +82,19 @@ impl Fleet {
 }
 
 /// As Ctrl-C does.
-fn interrupt(client: &Child) {
-    signal(client, "-INT");
+fn interrupt(rank: &Child) {
+    signal(rank, "-INT");
 }
 
-fn ended(client: Child) -> Outcome {
-    outcome(client.wait_with_output().unwrap())
+fn ended(rank: Child) -> Outcome {
+    outcome(rank.wait_with_output().unwrap())
 }
 
 fn summary(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr))
 }
 
-fn client(summary: &Value, rank: usize) -> &Value {
+fn shard_of(summary: &Value, rank: usize) -> &Value {
     &summary["run"]["shards"][rank]
 }
 
@@ -104,11 +104,11 @@ fn three_clients_send_what_one_sends() {
     let load = ["--rate", "80", "--num-requests", "90", "--warmup", "10", "--seed", "5"];
     let outcomes = fleet.play(3, &load);
     for outcome in &outcomes {
-        outcome.assert_finished("a client");
+        outcome.assert_finished("a rank");
     }
     let whole = summary(&outcomes[0]);
     for rank in 0..3 {
-        let part = client(&whole, rank);
+        let part = shard_of(&whole, rank);
         assert_eq!((&part["is_there"], &part["is_whole"]), (&true.into(), &true.into()), "{part}");
         // All on one clock.
         let offset = number(part, "clock.offset_ns").abs();
@@ -120,9 +120,9 @@ fn three_clients_send_what_one_sends() {
     let url = fleet.mock.url();
     let alone =
         [&["run", &url, "--no-length-check", "--quiet", "--out", "one"], &load[..]].concat();
-    fleet.session.run(&alone).assert_finished("one client");
+    fleet.session.run(&alone).assert_finished("one rank");
     assert_eq!(fleet.sent("out"), fleet.sent("one"));
-    // Each third is one client's.
+    // Each third is one rank's.
     for rank in 0..3u64 {
         let own = fleet.sent(&format!("out/shards/{rank:04}"));
         assert!(own.iter().all(|sent| sent.0 % 3 == rank), "{own:?}");
@@ -132,11 +132,11 @@ fn three_clients_send_what_one_sends() {
 #[test]
 fn users_are_dealt_out() {
     let fleet = Fleet::on(&["--set", "ttft=40ms"]);
-    // Two users here and one there: client 0 is through long before the other.
+    // Two users here and one there: rank 0 is through long before the other.
     let load = ["--concurrency", "3", "--num-requests", "40", "--warmup", "5"];
     let outcomes = fleet.play(2, &[&load, &["--output-tokens", "4"][..]].concat());
     for outcome in &outcomes {
-        outcome.assert_finished("a client");
+        outcome.assert_finished("a rank");
     }
     let whole = summary(&outcomes[0]);
     assert_eq!(number(&whole, "requests.scheduled"), 40.0);
@@ -155,22 +155,22 @@ fn who_stops_client_0_stops_all() {
     interrupt(&first);
     let first = ended(first);
     assert_eq!(first.code, Some(130), "{}", first.stderr);
-    ended(second).assert_finished("a client that was led");
+    ended(second).assert_finished("a rank that was led");
     let whole = summary(&first);
     assert_eq!(whole["run"]["state"], "interrupted");
     for rank in 0..2 {
-        assert!(client(&whole, rank)["cut_s"].is_null(), "{whole}");
+        assert!(shard_of(&whole, rank)["cut_s"].is_null(), "{whole}");
     }
 }
 
-/// What is never written down each client knows for itself, from the same file.
+/// What is never written down each rank knows for itself, from the same file.
 #[test]
 fn a_plan_with_headers_goes_everywhere() {
     let fleet = Fleet::new();
     let url = fleet.mock.url();
     let load = ["--rate", "40", "--num-requests", "20", "--no-length-check", "--quiet"];
     let words = ["run", &url, "--header", "x-team: blue", "--out", "one"];
-    fleet.session.run(&[&words, &load[..]].concat()).assert_finished("one client");
+    fleet.session.run(&[&words, &load[..]].concat()).assert_finished("one rank");
     let written = std::fs::read_to_string(fleet.session.path("one/plan.toml")).unwrap();
     assert!(written.contains("x-team") && !written.contains("blue"));
     let plan = written.replace(goodput_model::REDACTED, "blue");
@@ -182,10 +182,10 @@ fn a_plan_with_headers_goes_everywhere() {
         command.env("GOODPUT_FLEET_TOKEN", TOKEN).stderr(std::process::Stdio::piped());
         command.spawn().unwrap()
     };
-    let clients = [start("0/2"), start("1/2")];
-    for client in clients {
+    let ranks = [start("0/2"), start("1/2")];
+    for rank in ranks {
         let place = fleet.session.path("out");
-        ended(client).with_folder(&place).assert_finished("a client");
+        ended(rank).with_folder(&place).assert_finished("a rank");
     }
     assert_eq!(fleet.sent("out"), fleet.sent("one"));
 }
@@ -241,9 +241,9 @@ fn a_client_that_dies_is_named_and_the_others_go_on() {
     ended(third).assert_finished("a rank whose neighbor died");
     let whole = summary(&first);
     assert_eq!(whole["verdict"], "void");
-    let cut = client(&whole, 1);
+    let cut = shard_of(&whole, 1);
     assert!(cut["is_there"] == true && number(cut, "cut_s") < 5.0, "{cut}");
-    assert!(number(cut, "requests") > 0.0 && client(&whole, 2)["is_whole"] == true);
+    assert!(number(cut, "requests") > 0.0 && shard_of(&whole, 2)["is_whole"] == true);
     assert!(first.stderr.contains("rank 1"), "{}", first.stderr);
 }
 
@@ -263,8 +263,8 @@ fn without_client_0_nothing_that_was_measured_is_lost() {
     let merged = fleet.session.run(&words);
     assert_eq!(merged.code, Some(5), "{}", merged.stderr);
     let whole = summary(&merged);
-    assert!(client(&whole, 0)["cut_s"].is_number(), "{whole}");
-    assert_eq!(client(&whole, 1)["is_whole"], true);
+    assert!(shard_of(&whole, 0)["cut_s"].is_number(), "{whole}");
+    assert_eq!(shard_of(&whole, 1)["is_whole"], true);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn another_token_is_refused() {
     assert!(!stranger.stderr.contains(TOKEN) && !stranger.stderr.contains("AnotherWord"));
     let first = ended(first);
     assert_eq!(first.code, Some(5), "{}", first.stderr);
-    assert_eq!(client(&summary(&first), 1)["is_there"], false);
+    assert_eq!(shard_of(&summary(&first), 1)["is_there"], false);
     assert!(first.stderr.contains("refused a connection"), "{}", first.stderr);
     let written = fleet.session.everything_written();
     assert!(!written.windows(TOKEN.len()).any(|bytes| bytes == TOKEN.as_bytes()));
@@ -307,7 +307,7 @@ fn what_crosses_the_wire_cannot_be_read() {
     let kept = Arc::clone(&seen);
     std::thread::spawn(move || {
         for from in between.incoming().flatten() {
-            // Client 0 may not be there yet: the other one tries again.
+            // Rank 0 may not be there yet: the other one tries again.
             let Ok(to) = TcpStream::connect(&far) else { continue };
             let (back, forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
             let (one, two) = (Arc::clone(&kept), Arc::clone(&kept));
@@ -340,11 +340,11 @@ fn what_crosses_the_wire_cannot_be_read() {
 fn who_waits_for_client_0_can_be_stopped() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let fleet = Fleet { at: silent.local_addr().unwrap().to_string(), ..Fleet::new() };
-    let client = fleet.start("1/2", &["--rate", "40", "--num-requests", "20"]);
+    let rank = fleet.start("1/2", &["--rate", "40", "--num-requests", "20"]);
     let _connection = silent.accept().unwrap();
     let begin = now();
-    interrupt(&client);
-    let stopped = ended(client);
+    interrupt(&rank);
+    let stopped = ended(rank);
     assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
     assert!(now() - begin < Nanos::from_millis(5_000), "{}", stopped.stderr);
 }

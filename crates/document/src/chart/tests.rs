@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
-use crate::svg::{Axis, Shape};
+use crate::svg::{ChartAxis, Shape};
 
 fn dot(x: f64, y: f64) -> Dot {
     Dot::new(x, y)
@@ -17,7 +17,7 @@ fn chart(series: Vec<Vec<Dot>>) -> TextPlot {
             ChartSeries::new(format!("series {mark}"), Shape::Points, tone, dots)
         })
         .collect();
-    let (x, y) = (Axis::linear("x"), Axis::linear("y"));
+    let (x, y) = (ChartAxis::linear("x"), ChartAxis::linear("y"));
     let (title, says, rules) = (String::new(), String::new(), Vec::new());
     let chart = Chart { name: "chart", title, says, x, y, series, rules };
     TextPlot { title: "y over x".to_owned(), rows: 9, chart }

@@ -3,8 +3,8 @@
 use goodput_model::Verdict;
 
 use crate::document::{
-    Answer, Block, Document, Fact, Failure, Formats, Lines, List, NoteKind, SeverityMark, Standing,
-    Table, TableStyle,
+    Answer, Block, Document, Fact, FailureLog, Formats, Lines, List, NoteKind, SeverityMark,
+    Standing, Table, TableStyle,
 };
 use crate::markup::Html;
 use crate::render::page::Page;
@@ -137,7 +137,7 @@ fn write_facts(html: &mut Html, all: &[Fact]) {
     });
 }
 
-fn write_failure(html: &mut Html, failure: &Failure) {
+fn write_failure(html: &mut Html, failure: &FailureLog) {
     html.leaf("h3", &[], &failure.name);
     html.leaf("p", &[], &failure.why);
     if failure.log.is_empty() {

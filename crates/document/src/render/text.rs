@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::chart::draw;
 use crate::clip::{clip, fit, left, right};
 use crate::document::{
-    Align, Block, Cell, Column, Detail, Document, Fact, Failure, Formats, List, SeverityMark,
+    Align, Block, Cell, Column, Detail, Document, Fact, FailureLog, Formats, List, SeverityMark,
     Standing, Table,
 };
 use crate::wrap::wrap;
@@ -178,7 +178,7 @@ pub fn figures_verdict_line(verdict: Verdict) -> &'static str {
     }
 }
 
-fn write_failure(page: &mut String, failure: &Failure) {
+fn write_failure(page: &mut String, failure: &FailureLog) {
     if !page.is_empty() {
         page.push('\n');
     }

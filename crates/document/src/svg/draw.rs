@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::frame::{CHARACTER, ChartFrame, WIDTH};
 use super::shape::{self, PlotArea};
-use super::{Axis, Chart, Rule, Shape};
+use super::{Chart, ChartAxis, Rule, Shape};
 use crate::markup::escaped;
 use crate::scale::Scale;
 
@@ -166,7 +166,7 @@ pub(super) fn across(out: &mut String, plot: &PlotArea, bottom: f64) {
     }
 }
 
-fn label(axis: &Axis) -> String {
+fn label(axis: &ChartAxis) -> String {
     escaped(&axis.label) + if axis.is_log { " (log)" } else { "" }
 }
 

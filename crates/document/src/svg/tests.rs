@@ -10,8 +10,8 @@ fn chart() -> Chart {
         name: "latency",
         title: "TTFT <over> load".to_owned(),
         says: "It rises.".to_owned(),
-        x: Axis::linear("req/s"),
-        y: Axis::log("ms"),
+        x: ChartAxis::linear("req/s"),
+        y: ChartAxis::log("ms"),
         series: vec![series("p50 & more", Shape::Points, 0), series("p99", Shape::Line, 1)],
         rules: vec![Rule::Height(50.0, "SLO".to_owned()), Rule::Place(2.0, "answer".to_owned())],
     }
@@ -101,6 +101,6 @@ fn a_logarithmic_axis_has_no_place_for_zero() {
         dot.y = 0.0;
     }
     assert!(zero.is_empty());
-    zero.y = Axis::linear("ms");
+    zero.y = ChartAxis::linear("ms");
     assert!(!zero.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Members, and a leader, that have the token and break the rules.
+//! Ranks, and a coordinator, that have the token and break the rules.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -11,9 +11,9 @@ use tokio_rustls::TlsStream;
 use super::*;
 use crate::channel::{self, Channel};
 use crate::frame::{self, FrameKind, LARGEST_MESSAGE};
-use crate::message::{Hello, ToLeader, ToMember};
+use crate::message::{Hello, ToCoordinator, ToRank};
 
-/// A member that says what the test wants.
+/// A rank that says what the test wants.
 struct Rogue {
     runtime: Runtime,
     stream: TlsStream<TcpStream>,
@@ -21,10 +21,10 @@ struct Rogue {
 
 impl Rogue {
     /// Rank 1 of this many.
-    fn joined(leader: &Leader, of: u32) -> Self {
+    fn joined(coordinator: &Coordinator, of: u32) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let stream = runtime.block_on(async {
-            let stream = TcpStream::connect(leader.address()).await.unwrap();
+            let stream = TcpStream::connect(coordinator.address()).await.unwrap();
             let mut channel = Channel::connect(stream).await.unwrap();
             let hello = Hello { rank: 1, of, host: String::new() };
             channel.join(&token(), "1.0.0", &hello).await.unwrap();
@@ -34,25 +34,25 @@ impl Rogue {
     }
 
     /// Rank 1 of 2, as far as the start of order 1.
-    fn running(leader: &Leader) -> Self {
-        let mut rogue = Self::joined(leader, 2);
-        rogue.begin(leader, point(1));
+    fn running(coordinator: &Coordinator) -> Self {
+        let mut rogue = Self::joined(coordinator, 2);
+        rogue.begin(coordinator, point(1));
         rogue
     }
 
     /// As far as the start of an order.
-    fn begin(&mut self, leader: &Leader, order: Order) {
+    fn begin(&mut self, coordinator: &Coordinator, order: Order) {
         let number = order.number;
-        leader.prepare(order).unwrap();
-        self.say(&ToLeader::Ready { number });
+        coordinator.prepare(order).unwrap();
+        self.say(&ToCoordinator::Ready { number });
         // Clocks are compared when it joins, and before the start.
         if number == 1 {
-            self.answer(|it| matches!(it, ToMember::Clock(_)));
+            self.answer(|it| matches!(it, ToRank::Clock(_)));
         }
-        until("its word", || member(leader, 1).phase == MemberPhase::Ready);
+        until("its word", || state_of(coordinator, 1).phase == RankPhase::Ready);
         std::thread::scope(|scope| {
-            let go = scope.spawn(|| leader.go(Nanos::ZERO));
-            self.answer(|it| matches!(it, ToMember::Go { .. }));
+            let go = scope.spawn(|| coordinator.go(Nanos::ZERO));
+            self.answer(|it| matches!(it, ToRank::Go { .. }));
             assert_eq!(go.join().unwrap().ranks, [1]);
         });
     }
@@ -62,16 +62,16 @@ impl Rogue {
         let _ = self.runtime.block_on(frame::write(&mut self.stream, kind, said));
     }
 
-    fn say(&mut self, what: &ToLeader) {
+    fn say(&mut self, what: &ToCoordinator) {
         self.send(FrameKind::Message, &serde_json::to_vec(what).unwrap());
     }
 
     /// Answers for its clock until a message of a kind comes.
-    fn answer(&mut self, is_it: impl Fn(&ToMember) -> bool) {
+    fn answer(&mut self, is_it: impl Fn(&ToRank) -> bool) {
         loop {
-            match self.hear(|it| is_it(it) || matches!(it, ToMember::Ping { .. })) {
-                ToMember::Ping { id } => {
-                    self.say(&ToLeader::Pong { id, mono: now(), wall: now() });
+            match self.hear(|it| is_it(it) || matches!(it, ToRank::Ping { .. })) {
+                ToRank::Ping { id } => {
+                    self.say(&ToCoordinator::Pong { id, mono: now(), wall: now() });
                 }
                 _ => return,
             }
@@ -79,7 +79,7 @@ impl Rogue {
     }
 
     /// The next message of a kind.
-    fn hear(&mut self, is_it: impl Fn(&ToMember) -> bool) -> ToMember {
+    fn hear(&mut self, is_it: impl Fn(&ToRank) -> bool) -> ToRank {
         loop {
             let heard = frame::hear(&mut self.stream, LARGEST_MESSAGE);
             let message = self.runtime.block_on(heard).unwrap();
@@ -95,18 +95,18 @@ impl Rogue {
 
     fn offer_of(&mut self, number: u64, files: &[(&str, u64)]) {
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
-        self.say(&ToLeader::Offer { number, files });
+        self.say(&ToCoordinator::Offer { number, files });
     }
 
     fn file(&mut self, name: &str, bytes: &[u8]) {
-        self.say(&ToLeader::File { name: name.to_owned() });
+        self.say(&ToCoordinator::File { name: name.to_owned() });
         self.send(FrameKind::Piece, bytes);
-        self.say(&ToLeader::Sent);
+        self.say(&ToCoordinator::Sent);
     }
 
     fn refusal(&mut self) -> String {
-        match self.hear(|it| matches!(it, ToMember::Taken { .. })) {
-            ToMember::Taken { refused: Some(why), .. } => why,
+        match self.hear(|it| matches!(it, ToRank::Taken { .. })) {
+            ToRank::Taken { refused: Some(why), .. } => why,
             other => panic!("{other:?}"),
         }
     }
@@ -117,35 +117,35 @@ type Act = fn(&mut Rogue);
 #[test]
 fn only_files_of_a_run_are_taken() {
     for name in ["../plan.toml", "/etc/passwd", "report.html", "", "plan.toml/x", "PLAN.TOML"] {
-        let leader = lead(2);
-        let mut rogue = Rogue::running(&leader);
+        let coordinator = lead(2);
+        let mut rogue = Rogue::running(&coordinator);
         rogue.offer(&[("plan.toml", 1), (name, 1)]);
         assert!(rogue.refusal().contains("is not a file of a run"), "{name}");
     }
-    let leader = lead(2);
-    let mut rogue = Rogue::running(&leader);
+    let coordinator = lead(2);
+    let mut rogue = Rogue::running(&coordinator);
     rogue.offer(&[("plan.toml", 1), ("plan.toml", 1)]);
     assert!(rogue.refusal().contains("twice"));
     // Nor are those counted that are larger than numbers go.
-    let leader = lead(2);
-    let mut rogue = Rogue::running(&leader);
+    let coordinator = lead(2);
+    let mut rogue = Rogue::running(&coordinator);
     rogue.offer(&[("plan.toml", u64::MAX), ("server.log", u64::MAX)]);
     assert!(rogue.refusal().contains("exceed the limit"));
 }
 
-/// What rank 0 got and what it says, when a member that has offered a plan of two bytes does this.
+/// What rank 0 got and what it says, when a rank that has offered a plan of two bytes does this.
 fn sending(what: impl FnOnce(&mut Rogue)) -> (Result<PathBuf, String>, Option<String>, usize) {
-    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
-    let mut rogue = Rogue::running(&leader);
+    let (coordinator, into) = (lead(2), tempfile::tempdir().unwrap());
+    let mut rogue = Rogue::running(&coordinator);
     let got = std::thread::scope(|scope| {
-        let got = scope.spawn(|| leader.collect(|_| into.path().join("1"), soon(), |_| true));
+        let got = scope.spawn(|| coordinator.collect(|_| into.path().join("1"), soon(), |_| true));
         rogue.offer(&[("plan.toml", 2)]);
-        rogue.hear(|it| matches!(it, ToMember::Take { .. }));
+        rogue.hear(|it| matches!(it, ToRank::Take { .. }));
         what(&mut rogue);
         got.join().unwrap()
     });
-    let said = rogue.hear(|it| matches!(it, ToMember::Taken { .. }));
-    let ToMember::Taken { refused, .. } = said else { panic!() };
+    let said = rogue.hear(|it| matches!(it, ToRank::Taken { .. }));
+    let ToRank::Taken { refused, .. } = said else { panic!() };
     let left = std::fs::read_dir(into.path()).unwrap().count();
     (got.into_iter().next().unwrap().1, refused, left)
 }
@@ -159,14 +159,14 @@ fn files_are_what_was_said_of_them_or_nothing() {
         ("shorter than announced", |it| it.file("plan.toml", b"a")),
         ("was not offered", |it| it.file("server.log", b"ab")),
         ("was not offered", |it| {
-            it.say(&ToLeader::File { name: "plan.toml".to_owned() });
+            it.say(&ToCoordinator::File { name: "plan.toml".to_owned() });
             it.send(FrameKind::Piece, b"ab");
             // Once is enough.
             it.file("plan.toml", b"ab");
         }),
         ("without its file", |it| it.send(FrameKind::Piece, b"ab")),
-        ("some offered files did not arrive", |it| it.say(&ToLeader::Sent)),
-        ("it gave up: the disk", |it| it.say(&ToLeader::Cut("the disk".to_owned()))),
+        ("some offered files did not arrive", |it| it.say(&ToCoordinator::Sent)),
+        ("it gave up: the disk", |it| it.say(&ToCoordinator::Cut("the disk".to_owned()))),
     ];
     for (why, act) in cases {
         let (got, told, left) = sending(act);
@@ -181,65 +181,65 @@ fn who_breaks_the_rules_is_cut_off() {
         ("another protocol", |it| it.send(FrameKind::Message, b"[[[[")),
         ("another protocol", |it| it.send(FrameKind::Message, &[0xff; 100])),
         ("not requested", |it| it.send(FrameKind::Piece, b"ab")),
-        ("not requested", |it| it.say(&ToLeader::File { name: "plan.toml".to_owned() })),
+        ("not requested", |it| it.say(&ToCoordinator::File { name: "plan.toml".to_owned() })),
         ("exceeds the limit", |it| it.send(FrameKind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),
     ];
     for (why, act) in cases {
-        let leader = lead(2);
-        let mut rogue = Rogue::running(&leader);
+        let coordinator = lead(2);
+        let mut rogue = Rogue::running(&coordinator);
         act(&mut rogue);
-        until("its loss", || is_lost(&leader, 1));
-        let MemberPhase::Lost(told) = member(&leader, 1).phase else { panic!() };
+        until("its loss", || is_lost(&coordinator, 1));
+        let RankPhase::Lost(told) = state_of(&coordinator, 1).phase else { panic!() };
         assert!(told.contains(why), "{why}: {told}");
     }
 }
 
 #[test]
 fn words_about_other_orders_and_words_too_many_change_nothing() {
-    let leader = lead(2);
-    let mut rogue = Rogue::running(&leader);
-    rogue.say(&ToLeader::Done { number: 2, summary: String::new() });
-    rogue.say(&ToLeader::Ready { number: 1 });
-    rogue.say(&ToLeader::Cannot { number: 2, why: "after all".to_owned() });
-    rogue.say(&ToLeader::Pong { id: u64::MAX, mono: Nanos(u64::MAX), wall: Nanos::ZERO });
-    rogue.say(&ToLeader::Sent);
-    rogue.say(&ToLeader::Totals { number: 7, totals: Box::default() });
-    rogue.say(&ToLeader::Totals { number: 1, totals: Box::default() });
-    until("the last word", || !leader.totals().is_empty());
-    assert_eq!(member(&leader, 1).phase, MemberPhase::Running);
-    rogue.say(&ToLeader::Done { number: 1, summary: "x".repeat(100_000) });
-    until("the end", || member(&leader, 1).phase == MemberPhase::Done);
-    assert_eq!(member(&leader, 1).summary.unwrap().len(), 4096);
+    let coordinator = lead(2);
+    let mut rogue = Rogue::running(&coordinator);
+    rogue.say(&ToCoordinator::Done { number: 2, summary: String::new() });
+    rogue.say(&ToCoordinator::Ready { number: 1 });
+    rogue.say(&ToCoordinator::Cannot { number: 2, why: "after all".to_owned() });
+    rogue.say(&ToCoordinator::Pong { id: u64::MAX, mono: Nanos(u64::MAX), wall: Nanos::ZERO });
+    rogue.say(&ToCoordinator::Sent);
+    rogue.say(&ToCoordinator::Totals { number: 7, totals: Box::default() });
+    rogue.say(&ToCoordinator::Totals { number: 1, totals: Box::default() });
+    until("the last word", || !coordinator.totals().is_empty());
+    assert_eq!(state_of(&coordinator, 1).phase, RankPhase::Running);
+    rogue.say(&ToCoordinator::Done { number: 1, summary: "x".repeat(100_000) });
+    until("the end", || state_of(&coordinator, 1).phase == RankPhase::Done);
+    assert_eq!(state_of(&coordinator, 1).summary.unwrap().len(), 4096);
 }
 
 #[test]
 fn a_peer_that_does_not_read_is_lost_and_delays_no_other() {
-    let mut patient = leader_of(2);
+    let mut patient = coordinator_of(2);
     patient.limits.silence = LONG;
-    let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), patient).unwrap();
-    let _rogue = Rogue::running(&leader);
+    let coordinator = Coordinator::listen("127.0.0.1:0".parse().unwrap(), patient).unwrap();
+    let _rogue = Rogue::running(&coordinator);
     let plan = "x".repeat(LARGEST_MESSAGE - 8192);
     // Enough for the buffers of the system and the queue.
     for number in 2..100 {
-        leader.prepare(Order { plan: plan.clone(), ..point(number) }).unwrap();
+        coordinator.prepare(Order { plan: plan.clone(), ..point(number) }).unwrap();
     }
     assert_eq!(
-        member(&leader, 1).phase,
-        MemberPhase::Lost("it does not read its messages".to_owned())
+        state_of(&coordinator, 1).phase,
+        RankPhase::Lost("it does not read its messages".to_owned())
     );
 }
 
-/// The next member that comes, let in as rank 0 does it.
+/// The next rank that comes, let in as rank 0 does it.
 async fn admitted(listener: &TcpListener) -> TlsStream<TcpStream> {
     let (stream, _) = listener.accept().await.unwrap();
     let mut channel = Channel::accept(stream, &channel::server().unwrap()).await.unwrap();
     channel.admit(&token(), "1.0.0").await.unwrap();
-    let welcome = ToMember::Welcome { fleet: String::new(), silence: Nanos(u64::MAX) };
+    let welcome = ToRank::Welcome { fleet: String::new(), silence: Nanos(u64::MAX) };
     frame::say(&mut channel.stream, &welcome).await.unwrap();
     channel.stream
 }
 
-/// Files of a member whose rank 0 has given them up, and gives the next order, while they are under
+/// Files of a rank whose rank 0 has given them up, and gives the next order, while they are under
 /// way: the next offer comes after all of them.
 #[test]
 fn an_offer_does_not_overtake_the_files_before_it() {
@@ -251,35 +251,35 @@ fn an_offer_does_not_overtake_the_files_before_it() {
     let (has_given_up, is_heard) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let member = join(address, &settings(1, 2)).unwrap();
-            assert_eq!(taken(&member), point(1));
+            let rank = join(address, &settings(1, 2)).unwrap();
+            assert_eq!(taken(&rank), point(1));
             let mut looks = 0;
-            let given_up = member.upload(folder.path(), LONG, || {
+            let given_up = rank.upload(folder.path(), LONG, || {
                 looks += 1;
                 // By now nothing more fits into the connection.
                 looks < 300
             });
             assert!(matches!(given_up, Err(FleetError::Upload(_))), "{given_up:?}");
             has_given_up.store(true, Ordering::SeqCst);
-            assert_eq!(taken(&member), point(2));
-            let _ = member.upload(folder.path(), LONG, || !is_heard.load(Ordering::SeqCst));
-            member
+            assert_eq!(taken(&rank), point(2));
+            let _ = rank.upload(folder.path(), LONG, || !is_heard.load(Ordering::SeqCst));
+            rank
         });
         runtime.block_on(async {
             let mut stream = admitted(&listener).await;
-            frame::say(&mut stream, &ToMember::Order(point(1))).await.unwrap();
+            frame::say(&mut stream, &ToRank::Order(point(1))).await.unwrap();
             while !matches!(
                 frame::hear(&mut stream, LARGEST_MESSAGE).await.unwrap(),
-                ToLeader::Offer { .. }
+                ToCoordinator::Offer { .. }
             ) {}
-            frame::say(&mut stream, &ToMember::Take { number: 1 }).await.unwrap();
+            frame::say(&mut stream, &ToRank::Take { number: 1 }).await.unwrap();
             // Nothing is read until the next offer waits to be sent.
             let (breath, deadline) = (std::time::Duration::from_millis(10), soon());
             while !has_given_up.load(Ordering::SeqCst) {
                 assert!(now() < deadline);
                 tokio::time::sleep(breath).await;
             }
-            frame::say(&mut stream, &ToMember::Order(point(2))).await.unwrap();
+            frame::say(&mut stream, &ToRank::Order(point(2))).await.unwrap();
             tokio::time::sleep(30 * breath).await;
             let mut offers = vec![1];
             loop {
@@ -288,11 +288,11 @@ fn an_offer_does_not_overtake_the_files_before_it() {
                         assert_eq!(offers, [1], "a piece came after the next offer");
                     }
                     (_, said) => match serde_json::from_slice(&said).unwrap() {
-                        ToLeader::Offer { number, .. } => {
+                        ToCoordinator::Offer { number, .. } => {
                             offers.push(number);
                             is_heard.store(number == 2, Ordering::SeqCst);
                         }
-                        ToLeader::Cut(_) if offers == [1, 2] => break,
+                        ToCoordinator::Cut(_) if offers == [1, 2] => break,
                         _ => {}
                     },
                 }
@@ -304,18 +304,18 @@ fn an_offer_does_not_overtake_the_files_before_it() {
 
 #[test]
 fn what_was_given_up_does_not_stand_in_the_way_of_the_next_order() {
-    let (leader, into) = (lead(2), tempfile::tempdir().unwrap());
-    let mut rogue = Rogue::running(&leader);
+    let (coordinator, into) = (lead(2), tempfile::tempdir().unwrap());
+    let mut rogue = Rogue::running(&coordinator);
     let order = |rogue: &mut Rogue, number: u64, bytes: &[u8]| {
         std::thread::scope(|scope| {
             let into = into.path().join(number.to_string());
-            let got = scope.spawn(|| leader.collect(move |_| into.clone(), soon(), |_| true));
+            let got = scope.spawn(|| coordinator.collect(move |_| into.clone(), soon(), |_| true));
             rogue.offer_of(number, &[("plan.toml", 2)]);
-            rogue.hear(|it| matches!(it, ToMember::Take { .. }));
-            rogue.say(&ToLeader::File { name: "plan.toml".to_owned() });
+            rogue.hear(|it| matches!(it, ToRank::Take { .. }));
+            rogue.say(&ToCoordinator::File { name: "plan.toml".to_owned() });
             rogue.send(FrameKind::Piece, bytes);
             if number > 1 {
-                rogue.say(&ToLeader::Sent);
+                rogue.say(&ToCoordinator::Sent);
             }
             got.join().unwrap().remove(0).1
         })
@@ -323,13 +323,13 @@ fn what_was_given_up_does_not_stand_in_the_way_of_the_next_order() {
     // It was told that its files are not wanted, and its last word was never sent.
     let refused = order(&mut rogue, 1, b"abc");
     assert!(refused.unwrap_err().contains("longer than announced"));
-    rogue.begin(&leader, point(2));
+    rogue.begin(&coordinator, point(2));
     let got = order(&mut rogue, 2, b"ab");
     assert!(got.is_ok(), "{got:?}");
 }
 
 #[test]
-fn a_leader_that_breaks_the_rules_is_lost() {
+fn a_coordinator_that_breaks_the_rules_is_lost() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -342,9 +342,9 @@ fn a_leader_that_breaks_the_rules_is_lost() {
             frame::write(&mut stream, kind, said).await.unwrap();
             stream
         });
-        let member = joining.join().unwrap();
+        let rank = joining.join().unwrap();
         let why = "received data of another protocol".to_owned();
-        assert_eq!(member.next(LONG), Next::Lost(why));
+        assert_eq!(rank.next(LONG), NextOrder::Lost(why));
     }
 }
 
@@ -368,40 +368,41 @@ fn slow() -> (Nanos, Nanos) {
 }
 
 #[test]
-fn a_member_leaves_a_leader_that_never_stops() {
+fn a_rank_leaves_a_coordinator_that_never_stops() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    let leader = std::thread::spawn(move || {
+    let coordinator = std::thread::spawn(move || {
         runtime.block_on(async {
             let mut stream = admitted(&listener).await;
-            frame::say(&mut stream, &ToMember::Order(run(1))).await.unwrap();
-            flood(stream, &ToMember::Beat).await;
+            frame::say(&mut stream, &ToRank::Order(run(1))).await.unwrap();
+            flood(stream, &ToRank::Beat).await;
         });
     });
-    let member = join(address, &MemberSettings { clocks: slow, ..settings(1, 2) }).unwrap();
-    assert_eq!(taken(&member), run(1));
+    let rank = join(address, &RankSettings { clocks: slow, ..settings(1, 2) }).unwrap();
+    assert_eq!(taken(&rank), run(1));
     let begin = now();
-    drop(member);
+    drop(rank);
     assert!(now() - begin < Nanos::from_millis(10_000));
-    leader.join().unwrap();
+    coordinator.join().unwrap();
 }
 
 #[test]
-fn a_member_that_never_stops_delays_no_other() {
-    let leader = lead(3);
-    let Rogue { runtime, stream } = Rogue::joined(&leader, 3);
-    let flooding = std::thread::spawn(move || runtime.block_on(flood(stream, &ToLeader::Beat)));
-    let second = joined(&leader, 2, 3);
-    leader.prepare(run(1)).unwrap();
+fn a_rank_that_never_stops_delays_no_other() {
+    let coordinator = lead(3);
+    let Rogue { runtime, stream } = Rogue::joined(&coordinator, 3);
+    let flooding =
+        std::thread::spawn(move || runtime.block_on(flood(stream, &ToCoordinator::Beat)));
+    let second = joined(&coordinator, 2, 3);
+    coordinator.prepare(run(1)).unwrap();
     make_ready(&second);
-    until("its word", || member(&leader, 2).phase == MemberPhase::Ready);
-    let go = leader.go(Nanos::ZERO);
+    until("its word", || state_of(&coordinator, 2).phase == RankPhase::Ready);
+    let go = coordinator.go(Nanos::ZERO);
     assert_eq!(go.ranks, [2]);
     assert!(matches!(second.wait_go(LONG), Start::At { .. }));
     let begin = now();
-    leader.end();
-    drop(leader);
+    coordinator.end();
+    drop(coordinator);
     assert!(now() - begin < Nanos::from_millis(10_000));
     flooding.join().unwrap();
 }

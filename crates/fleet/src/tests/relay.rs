@@ -13,11 +13,11 @@ use goodput_model::Nanos;
 #[repr(u8)]
 pub(super) enum Do {
     Pass,
-    /// Flip a bit of the next record that the member sends, once.
+    /// Flip a bit of the next record that the rank sends, once.
     Change,
-    /// Send the next record of the member twice.
+    /// Send the next record of the rank twice.
     Repeat,
-    /// Send the next record of the member not at all.
+    /// Send the next record of the rank not at all.
     Omit,
     /// Pass nothing on, in both directions.
     Hold,
@@ -27,7 +27,7 @@ pub(super) enum Do {
 pub(super) struct Relay {
     pub(super) address: SocketAddr,
     what: Arc<AtomicU8>,
-    /// Records of TLS that the member has sent.
+    /// Records of TLS that the rank has sent.
     pub(super) records: Arc<AtomicU64>,
     /// All that has passed, in both directions.
     pub(super) seen: Arc<Mutex<Vec<u8>>>,
@@ -60,7 +60,7 @@ impl Relay {
     }
 }
 
-/// Passes records of TLS on until an end is gone; those of the member are counted and may be changed.
+/// Passes records of TLS on until an end is gone; those of the rank are counted and may be changed.
 fn pass(
     mut from: TcpStream,
     mut to: TcpStream,

@@ -1,4 +1,4 @@
-//! How far one leader goes: `cargo test -p goodput-fleet scale -- --ignored --nocapture`.
+//! How far one coordinator goes: `cargo test -p goodput-fleet scale -- --ignored --nocapture`.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::*;
 use crate::Totals;
 use crate::channel::Channel;
 use crate::frame::{self, LARGEST_MESSAGE};
-use crate::message::{Hello, ToLeader, ToMember};
+use crate::message::{Hello, ToCoordinator, ToRank};
 
 static AT_ONCE: Semaphore = Semaphore::const_new(64);
 
-/// A member without a thread of its own: answers for its clock, is ready, and sends counts.
+/// A rank without a thread of its own: answers for its clock, is ready, and sends counts.
 async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Option<()> {
     // One thread stands for many machines: it does not begin what it cannot finish in time.
     let turn = AT_ONCE.acquire().await.ok()?;
@@ -28,17 +28,17 @@ async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Optio
     let mut beats = 0;
     loop {
         let answer = match frame::hear(&mut from, LARGEST_MESSAGE).await.ok()? {
-            ToMember::Ping { id } => ToLeader::Pong { id, mono: now(), wall: now() },
-            ToMember::Order(order) => ToLeader::Ready { number: order.number },
-            ToMember::Beat => {
+            ToRank::Ping { id } => ToCoordinator::Pong { id, mono: now(), wall: now() },
+            ToRank::Order(order) => ToCoordinator::Ready { number: order.number },
+            ToRank::Beat => {
                 beats += 1;
                 if beats % of.div_ceil(512) == 0 {
-                    ToLeader::Totals { number: 1, totals: Box::new(totals.clone()) }
+                    ToCoordinator::Totals { number: 1, totals: Box::new(totals.clone()) }
                 } else {
-                    ToLeader::Beat
+                    ToCoordinator::Beat
                 }
             }
-            ToMember::End => {
+            ToRank::End => {
                 to.shutdown().await.ok()?;
                 let _ = from.read(&mut [0; 8]).await;
                 return Some(());
@@ -61,16 +61,16 @@ fn served() -> f64 {
 }
 
 fn look(of: u32) {
-    let mut settings = leader_of(of);
+    let mut settings = coordinator_of(of);
     settings.limits.silence = PeerLimits::default().silence;
-    let leader = Leader::listen("127.0.0.1:0".parse().unwrap(), settings).unwrap();
-    let address = leader.address();
+    let coordinator = Coordinator::listen("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let address = coordinator.address();
     let mut totals = Totals { started: 1 << 40, ended: 1 << 40, ..Totals::default() };
     let counts: BTreeMap<u16, u64> = (500..700).map(|bucket| (bucket, 123_456)).collect();
     for histogram in [&mut totals.ttft, &mut totals.itl, &mut totals.e2e] {
         *histogram = serde_json::from_value(serde_json::json!({ "counts": counts })).unwrap();
     }
-    let members = std::thread::spawn(move || {
+    let ranks = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let all: Vec<_> = (1..of)
@@ -82,19 +82,19 @@ fn look(of: u32) {
         });
     });
     let begin = now();
-    assert_eq!(leader.gather(soon() + LONG, |_| true).len(), of as usize - 1);
+    assert_eq!(coordinator.gather(soon() + LONG, |_| true).len(), of as usize - 1);
     let (joined, joining) = (now() - begin, served());
-    leader.prepare(Order { plan: "x".repeat(20_000), ..run(1) }).unwrap();
-    leader.wait_ready(soon(), || true);
+    coordinator.prepare(Order { plan: "x".repeat(20_000), ..run(1) }).unwrap();
+    coordinator.wait_ready(soon(), || true);
     let ready = now() - begin - joined;
     let before = now();
-    let go = leader.go(Nanos::ZERO);
-    let states = leader.members();
-    let odd = states.iter().find(|member| !matches!(member.phase, MemberPhase::Running));
+    let go = coordinator.go(Nanos::ZERO);
+    let states = coordinator.ranks();
+    let odd = states.iter().find(|rank| !matches!(rank.phase, RankPhase::Running));
     assert_eq!(go.ranks.len(), of as usize - 1, "{odd:?}");
     let told = now() - before;
     let mut errors: Vec<_> =
-        leader.members().iter().map(|member| member.clock.unwrap().error_ns / 1_000).collect();
+        coordinator.ranks().iter().map(|rank| rank.clock.unwrap().error_ns / 1_000).collect();
     errors.sort_unstable();
     let (from, work) = (now(), served());
     pause(Nanos::from_millis(5_000));
@@ -108,8 +108,8 @@ fn look(of: u32) {
         errors[errors.len() / 2],
         errors[errors.len() - 1]
     );
-    leader.end();
-    members.join().unwrap();
+    coordinator.end();
+    ranks.join().unwrap();
 }
 
 #[test]

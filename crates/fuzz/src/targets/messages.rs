@@ -1,4 +1,4 @@
-//! What other processes say: members of a fleet, and clients whose requests pass a proxy.
+//! What other processes say: ranks of a fleet, and clients whose requests pass a proxy.
 
 use goodput_fleet::{Order, Refusal, Token, Totals};
 use goodput_live::api_of;
@@ -19,7 +19,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
                 seeds(&[
                     r#"{"number":3,"kind":"Run","plan":"schema = 1","folder":"/a","workload":"ff"}"#,
                     r#"{"started":5,"ended":4,"failed":1,"in_flight":1,"output_tokens":9,"events":9,"ttft":{"counts":{"3":4,"65535":1},"unfinished":1,"max":5},"itl":{},"tpot":{},"e2e":{}}"#,
-                    r#"{"Version":{"protocol":1,"leader":"0.1.0","member":"0.2.0"}}"#,
+                    r#"{"Version":{"protocol":1,"coordinator":"0.1.0","rank":"0.2.0"}}"#,
                 ])
             },
             words: &["\"counts\":", "\"kind\":\"Point\"", "\"max\":", "\"plan\":"],

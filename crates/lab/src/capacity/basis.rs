@@ -53,13 +53,15 @@ impl CapacityBasis {
             Err(_) => (None, path.to_owned()),
         };
         let root = file.parent().map(Path::to_owned);
-        let (basis, root) = match artifact {
+        let mut found = match artifact {
             // A run that was killed has a log all the same.
-            Some(artifact) if !file.exists() => (of_run(&log_of(artifact.path())?)?, root),
+            Some(artifact) if !file.exists() => {
+                Self { basis: of_run(&log_of(artifact.path())?)?, root }
+            }
             _ => of_file(&file, root, wanted)?,
         };
-        let basis = Basis { path: path.display().to_string(), ..basis };
-        Ok(Self { basis, root })
+        found.basis.path = path.display().to_string();
+        Ok(found)
     }
 
     /// Lengths of prompts and answers: of the log nearest to the confirmed rate, or assumed.
@@ -138,14 +140,12 @@ fn unreadable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint(HINT)
 }
 
-type WithRoot = (Basis, Option<PathBuf>);
-
 /// By the schema that a file names.
 fn of_file(
     file: &Path,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
-) -> Result<WithRoot, Failed> {
+) -> Result<CapacityBasis, Failed> {
     let shown = file.display();
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{shown}` cannot be read: {error}")).hint(HINT)
@@ -161,8 +161,8 @@ fn of_file(
             .hint("remove --configuration"));
     }
     match schema.as_str() {
-        SweepSummary::SCHEMA => Ok((of_sweep(&typed(value, file)?)?, root)),
-        Summary::SCHEMA => Ok((of_run(&typed(value, file)?)?, root)),
+        SweepSummary::SCHEMA => Ok(CapacityBasis { basis: of_sweep(&typed(value, file)?)?, root }),
+        Summary::SCHEMA => Ok(CapacityBasis { basis: of_run(&typed(value, file)?)?, root }),
         Sweeps::SCHEMA => of_sweeps(&typed(value, file)?, root, wanted),
         "" => Err(Failed::usage(format!(
             "`{shown}` is not a goodput summary: it has no `schema` field"
@@ -190,7 +190,7 @@ fn of_sweeps(
     sweeps: &Sweeps,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
-) -> Result<WithRoot, Failed> {
+) -> Result<CapacityBasis, Failed> {
     let names = || {
         let all: Vec<String> = sweeps.configurations.iter().map(|one| named(&one.values)).collect();
         format!("the configurations are: {}", all.join("; "))
@@ -224,7 +224,8 @@ fn of_sweeps(
     basis.about = format!("{} · {}", basis.about, named(&found.values));
     let inside = Path::new(&found.folder);
     let is_inside = inside.components().all(|part| matches!(part, Component::Normal(_)));
-    Ok((basis, root.filter(|_| is_inside).map(|root| root.join(inside))))
+    let root = root.filter(|_| is_inside).map(|root| root.join(inside));
+    Ok(CapacityBasis { basis, root })
 }
 
 fn named(values: &BTreeMap<String, String>) -> String {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodput_campaign::compare::{
-    Design, Floor, Gate, Metric, MetricScale, Quantity, family, fingerprint, metric,
+    ComparedMetric, Design, Floor, Gate, MetricScale, Quantity, family, fingerprint, metric,
 };
 use goodput_campaign::sweep::Level;
 
@@ -159,7 +159,7 @@ fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> 
 
 /// Refuses margins and gates that this rig cannot tell from chance.
 fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
-    let margin = |metric: Metric| {
+    let margin = |metric: ComparedMetric| {
         let margin = design.margin_of(&metric.name);
         let what = format!("a margin of {:.2} {}", 100.0 * margin, unit(&metric));
         (metric, margin, what)
@@ -168,7 +168,7 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
         |gate: &Gate| Some((metric(&gate.metric)?, gate.change, format!("the gate `{gate}`")));
     let margins = tested(design, has_slo).into_iter().map(margin);
     let asked = design.gates.iter().filter_map(limit).chain(margins);
-    let below = |(metric, limit, what): (Metric, f64, String)| {
+    let below = |(metric, limit, what): (ComparedMetric, f64, String)| {
         let noise = floor.change_of(&metric.name).filter(|noise| limit.abs() < *noise)?;
         Some((noise, metric, what))
     };
@@ -189,7 +189,7 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
     Err(Failed::usage(message).hint(hint))
 }
 
-fn unit(metric: &Metric) -> &'static str {
+fn unit(metric: &ComparedMetric) -> &'static str {
     match metric.scale {
         MetricScale::Ratio => "%",
         MetricScale::Difference => "points",
@@ -197,7 +197,7 @@ fn unit(metric: &Metric) -> &'static str {
 }
 
 /// What is tested of runs like these.
-fn tested(design: &Design, has_slo: bool) -> Vec<Metric> {
+fn tested(design: &Design, has_slo: bool) -> Vec<ComparedMetric> {
     let is_there = |name: &String| has_slo || !["goodput_rps", "attainment"].contains(&&**name);
     family(design).iter().filter(|name| is_there(name)).filter_map(|name| metric(name)).collect()
 }

@@ -1,5 +1,5 @@
-//! A client that is led: prepares what it is told, begins with the others, and hands over what it
-//! measured. What it measured stays on its own disk whatever becomes of client 0.
+//! A rank that is led: prepares what it is told, begins with the others, and hands over what it
+//! measured. What it measured stays on its own disk whatever becomes of rank 0.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_clock::{now, pause};
 use goodput_engine::Begin;
-use goodput_fleet::{Member, MemberSettings, Next, Order, OrderKind, Start};
+use goodput_fleet::{JoinedRank, NextOrder, Order, OrderKind, RankSettings, Start};
 use goodput_model::{LogHistogram, Nanos, Plan, RequestRecord, ShardFacts};
 use goodput_record::{RunFolder, plan_of};
 use goodput_stats::RequestTally;
@@ -32,7 +32,7 @@ const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
 /// What is counted of its requests.
 type Tally = RequestTally<LogHistogram>;
 
-/// How a client that was led ended.
+/// How a rank that was led ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Followed {
     /// It did all that it was told.
@@ -47,7 +47,7 @@ pub enum Followed {
 type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
 
 impl Meeting {
-    /// Does what client 0 says until it says that nothing follows. Where requests go, and with which
+    /// Does what rank 0 says until it says that nothing follows. Where requests go, and with which
     /// keys, its own plan says: no other rank does.
     pub fn follow(
         &self,
@@ -58,40 +58,40 @@ impl Meeting {
     ) -> Result<Followed, Failed> {
         lab.is_led = true;
         let lab = &lab;
-        let member = Arc::new(self.join(lab)?);
+        let rank = Arc::new(self.join(lab)?);
         let path = own_path(path, self);
         let mut last = None;
         let mut worst = Followed::Done;
         loop {
-            match member.next(LOOK_UP) {
-                Next::Nothing if lab.interrupt.is_interrupted() => {
+            match rank.next(LOOK_UP) {
+                NextOrder::Nothing if lab.interrupt.is_interrupted() => {
                     return Ok(Followed::Interrupted);
                 }
-                Next::Nothing => {}
-                Next::End if last.is_none() && worst == Followed::Done => {
+                NextOrder::Nothing => {}
+                NextOrder::End if last.is_none() && worst == Followed::Done => {
                     return Err(Failed::target(
                         "rank 0 (the coordinator) stopped before anything was measured",
                     )
                     .hint("its output says why"));
                 }
-                Next::End => return Ok(worst),
-                Next::Lost(why) => {
+                NextOrder::End => return Ok(worst),
+                NextOrder::Lost(why) => {
                     lab.observer.warn(format!("lost the connection to rank 0: {why}"));
                     return Err(lost(last.as_deref()));
                 }
-                Next::Order(order) => {
-                    let shared = shared(&order, member.fleet(), self);
+                NextOrder::Order(order) => {
+                    let shared = shared(&order, rank.fleet(), self);
                     let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
                     let measured = complete(&order, own, check)
                         .and_then(|plan| prepare_same(lab, plan, &order))
-                        .and_then(|prepared| self.carry_out(lab, prepared, &member, &folder));
+                        .and_then(|prepared| self.carry_out(lab, prepared, &rank, &folder));
                     match measured {
                         Ok(()) => {
-                            hand_over(lab, &member, &folder, shared.is_some());
+                            hand_over(lab, &rank, &folder, shared.is_some());
                             last = Some(folder);
                         }
                         Err(failed) => {
-                            let _ = member.refuse(&failed.to_string());
+                            let _ = rank.refuse(&failed.to_string());
                             lab.observer.warn(failed.to_string());
                             worst = Followed::Refused;
                         }
@@ -101,10 +101,10 @@ impl Meeting {
         }
     }
 
-    fn join(&self, lab: &Lab) -> Result<Member, Failed> {
+    fn join(&self, lab: &Lab) -> Result<JoinedRank, Failed> {
         let Meeting { shard, at, token, join_within } = self;
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
-        let settings = MemberSettings {
+        let settings = RankSettings {
             shard: *shard,
             token: token.clone(),
             host: host::name(),
@@ -112,13 +112,13 @@ impl Meeting {
             deadline: now() + Nanos::from(*join_within),
             clocks: goodput_clock::now_and_unix,
         };
-        let joined = Member::join(at, &settings, |_| !lab.interrupt.is_interrupted());
+        let joined = JoinedRank::join(at, &settings, |_| !lab.interrupt.is_interrupted());
         if lab.interrupt.is_interrupted() {
             return Err(Failed::interrupted("stopped before rank 0 was found"));
         }
-        let member = joined.map_err(|error| fleet_failed(&error))?;
+        let rank = joined.map_err(|error| fleet_failed(&error))?;
         lab.observer.note(format!("rank {} of {}: joined {at}", shard.index(), shard.count()));
-        Ok(member)
+        Ok(rank)
     }
 
     /// One run.
@@ -126,7 +126,7 @@ impl Meeting {
         &self,
         lab: &Lab,
         prepared: Prepared,
-        member: &Arc<Member>,
+        rank: &Arc<JoinedRank>,
         folder: &Path,
     ) -> Result<(), Failed> {
         let tally = Arc::new(Mutex::new(Tally::new(prepared.plan.target.stream)));
@@ -137,16 +137,16 @@ impl Meeting {
             is_silent: true,
             shard: Some(ShardFacts {
                 shard: self.shard,
-                fleet: Some(member.fleet().to_owned()),
-                clock: member.clock(),
+                fleet: Some(rank.fleet().to_owned()),
+                clock: rank.clock(),
             }),
-            begin: Some(begin(member, &handle)),
+            begin: Some(begin(rank, &handle)),
             handle: handle.clone(),
             sinks: vec![Box::new(ProgressCounter(Arc::clone(&tally)))],
             ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
-        let telling = tell(member, &handle, &tally, &over);
+        let telling = tell(rank, &handle, &tally, &over);
         let measured = prepared.run_here(lab, folder, context);
         over.store(true, Ordering::Relaxed);
         if let Some(telling) = telling {
@@ -158,12 +158,12 @@ impl Meeting {
             return Err(Failed::target("the other ranks began without this one, or not at all"));
         }
         let line = format!("{} requests, {:?}", summary.requests.scheduled, summary.verdict);
-        let _ = member.done(&line);
+        let _ = rank.done(&line);
         Ok(())
     }
 }
 
-/// A run as it was ordered, unless this client would send something else.
+/// A run as it was ordered, unless this rank would send something else.
 fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed> {
     let prepared = prepare(lab, plan)?;
     if prepared.workload_hash() != order.workload {
@@ -174,23 +174,23 @@ fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed
 }
 
 /// What cannot be handed over is still here, and who leads says that it is missing.
-fn hand_over(lab: &Lab, member: &Member, folder: &Path, is_shared: bool) {
+fn hand_over(lab: &Lab, rank: &JoinedRank, folder: &Path, is_shared: bool) {
     let patience = Patience::new(&lab.interrupt).ok();
     let waits = || patience.as_ref().is_none_or(|patience| !patience.is_over());
-    let handed = if is_shared { member.keep() } else { member.upload(folder, HANDING_OVER, waits) };
+    let handed = if is_shared { rank.keep() } else { rank.upload(folder, HANDING_OVER, waits) };
     if let Err(error) = handed {
         lab.observer.warn(format!("{error}; this rank's shard is in {}", folder.display()));
     }
 }
 
-/// The place of this client among the parts, where client 0 and this one share a disk.
+/// The place of this rank among the shards, where rank 0 and this one share a disk.
 fn shared(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
     let parts = Path::new(&order.folder);
     let is_shared = parts.is_absolute() && mark(parts, fleet).is_file();
     is_shared.then(|| part(parts, meeting.shard.index()))
 }
 
-/// The plan, with what each client settles for itself from its own: it lacks all secrets, and who leads
+/// The plan, with what each rank settles for itself from its own: it lacks all secrets, and who leads
 /// does not say where keys are sent.
 fn complete(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed> {
     let mut plan = plan_of(&order.plan).map_err(|error| folder_failed(&error))?;
@@ -205,15 +205,15 @@ fn complete(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed>
     Ok(plan)
 }
 
-/// Says that this client is ready, and waits for the word.
-fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
-    let (member, control) = (Arc::clone(member), handle.control.clone());
+/// Says that this rank is ready, and waits for the word.
+fn begin(rank: &Arc<JoinedRank>, handle: &RunHandle) -> Begin {
+    let (rank, control) = (Arc::clone(rank), handle.control.clone());
     let is_off = Arc::clone(&handle.is_off);
     let clock = Arc::clone(&handle.clock);
     Box::new(move || {
-        let _ = member.ready();
+        let _ = rank.ready();
         loop {
-            match member.wait_go(LOOK_UP) {
+            match rank.wait_go(LOOK_UP) {
                 Start::At { at, clock: offset } => {
                     let _ = clock.set(offset);
                     return at;
@@ -230,7 +230,7 @@ fn begin(member: &Arc<Member>, handle: &RunHandle) -> Begin {
     })
 }
 
-/// Counts what a client tells while it runs.
+/// Counts what a rank tells while it runs.
 struct ProgressCounter(Arc<Mutex<Tally>>);
 
 impl RunSink for ProgressCounter {
@@ -239,30 +239,30 @@ impl RunSink for ProgressCounter {
     }
 }
 
-/// Tells client 0 once a second what was counted, and stops when it says so.
+/// Tells rank 0 once a second what was counted, and stops when it says so.
 fn tell(
-    member: &Arc<Member>,
+    rank: &Arc<JoinedRank>,
     handle: &RunHandle,
     tally: &Arc<Mutex<Tally>>,
     over: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
-    let (member, handle, over) = (Arc::clone(member), handle.clone(), Arc::clone(over));
+    let (rank, handle, over) = (Arc::clone(rank), handle.clone(), Arc::clone(over));
     let tally = Arc::clone(tally);
     let tell = move || {
         let mut next = now();
         while !over.load(Ordering::Relaxed) {
-            if member.is_aborted() {
+            if rank.is_aborted() {
                 handle.control.abort();
-            } else if member.is_stopping() {
+            } else if rank.is_stopping() {
                 handle.control.stop();
             }
             if now() >= next {
                 next = now() + EVERY;
-                member.report(super::totals::from_handle(&handle, &tally));
+                rank.report(super::totals::from_handle(&handle, &tally));
             }
             pause(Nanos::from_millis(50));
         }
-        member.report(super::totals::from_handle(&handle, &tally));
+        rank.report(super::totals::from_handle(&handle, &tally));
     };
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }
@@ -282,7 +282,7 @@ fn folder(path: &Path, order: &Order) -> PathBuf {
     }
 }
 
-/// Client 0 is gone: what there is can be merged by hand.
+/// Rank 0 is gone: what there is can be merged by hand.
 fn lost(last: Option<&Path>) -> Failed {
     let failed = Failed::target("rank 0 stopped before it announced the end");
     match last {

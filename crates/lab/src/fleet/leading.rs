@@ -1,4 +1,4 @@
-//! Client 0: gathers the others, says what is measured and when, and makes one result of it.
+//! Rank 0: gathers the others, says what is measured and when, and makes one result of it.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use goodput_clock::{now, pause};
 use goodput_engine::{Begin, Snapshot};
 use goodput_fleet::{
-    Leader, LeaderSettings, MemberPhase, MemberState, Order, OrderKind, PeerLimits, Totals,
+    Coordinator, CoordinatorSettings, Order, OrderKind, PeerLimits, RankPhase, RankState, Totals,
 };
 use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
@@ -24,28 +24,28 @@ use crate::interrupt::Patience;
 use crate::run::{Lab, Prepared, RunContext, Runner};
 use crate::{host, merge};
 
-/// How long clients may take to prepare a plan: files, tokenizers, the server's first answer.
+/// How long ranks may take to prepare a plan: files, tokenizers, the server's first answer.
 const PREPARING: Nanos = Nanos::from_millis(180_000);
 
-/// From the word to begin to the first instant: longer than a word takes to the farthest client.
+/// From the word to begin to the first instant: longer than a word takes to the farthest rank.
 const AHEAD: Nanos = Nanos::from_millis(500);
 
-/// How long clients may take, after this one is done, to wait for their answers and hand over what
+/// How long ranks may take, after this one is done, to wait for their answers and hand over what
 /// they measured.
 const HANDING_OVER: Nanos = Nanos::from_millis(900_000);
 
-/// How long a client that was lost may take to come back before the next run.
+/// How long a rank that was lost may take to come back before the next run.
 const COMING_BACK: Nanos = Nanos::from_millis(10_000);
 
-/// A record that has not grown for so long will not: a client that is well adds to it every second.
+/// A record that has not grown for so long will not: a rank that is well adds to it every second.
 const STANDS_STILL: Nanos = Nanos::from_millis(5_000);
 
 /// How often the coordinator checks the progress of the others.
 const EVERY: Nanos = Nanos::from_millis(200);
 
-/// Client 0, with the others.
+/// Rank 0, with the others.
 pub struct Leading {
-    leader: Arc<Leader>,
+    coordinator: Arc<Coordinator>,
     meeting: Meeting,
     fleet: String,
     /// Whether more than one run follows.
@@ -61,7 +61,7 @@ impl fmt::Debug for Leading {
 
 impl Drop for Leading {
     fn drop(&mut self) {
-        self.leader.end();
+        self.coordinator.end();
     }
 }
 
@@ -71,7 +71,7 @@ impl Meeting {
         let meeting = self;
         check(plan, meeting.shard)?;
         let fleet = format!("{}-{:08x}", host::timestamp(), now().0 as u32);
-        let settings = LeaderSettings {
+        let settings = CoordinatorSettings {
             of: meeting.shard.count(),
             token: meeting.token.clone(),
             fleet: fleet.clone(),
@@ -79,17 +79,18 @@ impl Meeting {
             limits: PeerLimits::default(),
         };
         let address = listening_address(&meeting)?;
-        let leader = Leader::listen(address, settings).map_err(|error| fleet_failed(&error))?;
+        let coordinator =
+            Coordinator::listen(address, settings).map_err(|error| fleet_failed(&error))?;
         let others = meeting.shard.count() - 1;
         lab.observer.note(format!(
             "rank 0 of {}: listening at {}, waiting for {others} more",
             meeting.shard.count(),
-            leader.address()
+            coordinator.address()
         ));
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let mut there_before = 0;
         let deadline = now() + Nanos::from(meeting.join_within);
-        let there = leader.gather(deadline, |there| {
+        let there = coordinator.gather(deadline, |there| {
             if there.len() != there_before {
                 there_before = there.len();
                 lab.observer.note(format!("{} of {others} have joined", there.len()));
@@ -97,18 +98,19 @@ impl Meeting {
             !lab.interrupt.is_interrupted()
         });
         if lab.interrupt.is_interrupted() {
-            leader.end();
+            coordinator.end();
             return Err(Failed::interrupted("stopped before the other ranks had joined"));
         }
-        let leader = Arc::new(leader);
-        let leading = Leading { leader, meeting, fleet, has_several, orders: AtomicU64::new(0) };
+        let coordinator = Arc::new(coordinator);
+        let leading =
+            Leading { coordinator, meeting, fleet, has_several, orders: AtomicU64::new(0) };
         leading.check_there(&there, &*lab.observer)?;
         Ok(leading)
     }
 }
 
 impl Runner for Leading {
-    /// A run of all clients: each measures its part into a folder of its own, of which one is made at
+    /// A run of all ranks: each measures its shard into a folder of its own, of which one is made at
     /// `path`.
     fn run(
         &self,
@@ -121,7 +123,7 @@ impl Runner for Leading {
         if self.has_several {
             // One that was lost may come back.
             let deadline = now() + COMING_BACK;
-            let there = self.leader.gather(deadline, |_| !lab.interrupt.is_interrupted());
+            let there = self.coordinator.gather(deadline, |_| !lab.interrupt.is_interrupted());
             self.check_there(&there, &*lab.observer)?;
         }
         let number = self.orders.fetch_add(1, Ordering::Relaxed) + 1;
@@ -131,7 +133,7 @@ impl Runner for Leading {
         let mark = ShardsMarker::set(&parts, &self.fleet)?;
         let folder = mark.folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
-        self.leader.prepare(order).map_err(|error| fleet_failed(&error))?;
+        self.coordinator.prepare(order).map_err(|error| fleet_failed(&error))?;
         let handle = RunHandle::default();
         let minding = self.mind(&handle);
         let context = RunContext {
@@ -150,7 +152,7 @@ impl Runner for Leading {
         let own = prepared.run_here(lab, &part(&parts, 0), context);
         drop(minding);
         if own.is_err() {
-            self.leader.abort();
+            self.coordinator.abort();
         }
         own?;
         let folders = self.collect(lab, &parts)?;
@@ -166,7 +168,7 @@ impl Leading {
         let missing = (1..self.meeting.shard.count()).filter(|rank| !there.contains(rank));
         let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
         let missing = missing.join(", ");
-        for (why, times) in self.leader.turned_away() {
+        for (why, times) in self.coordinator.turned_away() {
             let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
             observer.warn(format!("refused a connection: {why}{times}"));
         }
@@ -187,17 +189,17 @@ impl Leading {
 
     /// Waits until all are ready, and gives the instant at which they begin.
     fn begin(&self, lab: &Lab) -> Begin {
-        let (leader, interrupt) = (Arc::clone(&self.leader), lab.interrupt.clone());
+        let (coordinator, interrupt) = (Arc::clone(&self.coordinator), lab.interrupt.clone());
         let observer = Arc::clone(&lab.observer);
         Box::new(move || {
             let deadline = now() + PREPARING;
-            let members = leader.wait_ready(deadline, || !interrupt.is_interrupted());
-            for member in &members {
-                if let Some(why) = not_ready(member) {
-                    observer.warn(format!("rank {} {why}", member.rank));
+            let ranks = coordinator.wait_ready(deadline, || !interrupt.is_interrupted());
+            for rank in &ranks {
+                if let Some(why) = not_ready(rank) {
+                    observer.warn(format!("rank {} {why}", rank.rank));
                 }
             }
-            let go = leader.go(AHEAD);
+            let go = coordinator.go(AHEAD);
             let count = go.ranks.len() + 1;
             let begin = if count == 1 { "rank begins" } else { "ranks begin together" };
             observer.note(format!("{count} {begin}"));
@@ -205,9 +207,9 @@ impl Leading {
         })
     }
 
-    /// Stops the others when this client stops, and shows what they have done.
+    /// Stops the others when this rank stops, and shows what they have done.
     fn mind(&self, handle: &RunHandle) -> Minding {
-        let (leader, handle) = (Arc::clone(&self.leader), handle.clone());
+        let (coordinator, handle) = (Arc::clone(&self.coordinator), handle.clone());
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);
         let mind = move || {
@@ -215,19 +217,20 @@ impl Leading {
             loop {
                 // One more look when it is over: a stop may come last.
                 let is_over = flag.load(Ordering::Relaxed);
-                let others = leader.totals().into_iter().fold(Totals::default(), |mut sum, one| {
-                    sum.merge(&one.1);
-                    sum
-                });
+                let others =
+                    coordinator.totals().into_iter().fold(Totals::default(), |mut sum, one| {
+                        sum.merge(&one.1);
+                        sum
+                    });
                 handle.live.set_others(snapshot(&others));
                 *handle.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
                 if handle.control.was_told_to_stop() && !has_stopped {
                     has_stopped = true;
-                    leader.stop();
+                    coordinator.stop();
                 }
                 if handle.control.was_told_to_abort() && !has_aborted {
                     has_aborted = true;
-                    leader.abort();
+                    coordinator.abort();
                 }
                 if is_over {
                     return;
@@ -249,7 +252,7 @@ impl Leading {
         let others = self.meeting.shard.count() as usize - 1;
         lab.observer.note("waiting for the shards of the other ranks".to_owned());
         let mut said = 0;
-        let found = self.leader.collect(
+        let found = self.coordinator.collect(
             |rank| part(parts, rank),
             deadline,
             |settled| {
@@ -260,9 +263,8 @@ impl Leading {
                 !patience.is_over()
             },
         );
-        let members = self.leader.members();
-        let has_begun =
-            |rank: u32| members.iter().any(|member| member.rank == rank && member.has_begun);
+        let ranks = self.coordinator.ranks();
+        let has_begun = |rank: u32| ranks.iter().any(|one| one.rank == rank && one.has_begun);
         let mut folders = vec![part(parts, 0)];
         for (rank, outcome) in found.into_iter().filter(|(rank, _)| has_begun(*rank)) {
             let folder = part(parts, rank);
@@ -284,7 +286,7 @@ impl Leading {
     }
 }
 
-/// Waits until a client that is not heard anymore has closed its record, as long as that grows.
+/// Waits until a rank that is not heard anymore has closed its record, as long as that grows.
 fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
     let size = || {
         let logs = ["requests.log", "server.log"].map(|name| std::fs::metadata(folder.join(name)));
@@ -336,11 +338,11 @@ impl Drop for ShardsMarker {
 }
 
 /// Why a rank does not begin with the others.
-fn not_ready(member: &MemberState) -> Option<String> {
-    match &member.phase {
-        MemberPhase::Ready => None,
-        MemberPhase::Refused(why) => Some(format!("cannot: {why}")),
-        MemberPhase::Lost(why) => Some(format!("was lost: {why}")),
+fn not_ready(rank: &RankState) -> Option<String> {
+    match &rank.phase {
+        RankPhase::Ready => None,
+        RankPhase::Refused(why) => Some(format!("cannot: {why}")),
+        RankPhase::Lost(why) => Some(format!("was lost: {why}")),
         _ => Some("is not ready".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! What a client tells of a run while it runs.
+//! What a rank tells of a run while it runs.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -9,21 +9,21 @@ use serde_json::Value;
 use crate::error::Failed;
 use crate::events::Observer;
 
-/// The folder of one client.
-pub(super) struct ClientFolder {
+/// The folder of one rank.
+pub(super) struct ShardFolder {
     pub(super) folder: RunFolder,
     pub(super) plan: Plan,
     pub(super) manifest: Manifest,
     pub(super) facts: ShardFacts,
 }
 
-impl ClientFolder {
+impl ShardFolder {
     fn shown(&self) -> String {
         format!("`{}`", self.folder.path().display())
     }
 }
 
-/// What each client settles for itself, or what is compared elsewhere.
+/// What each rank settles for itself, or what is compared elsewhere.
 const OWN: [&str; 10] = [
     "/observe",
     "/target/url",
@@ -38,14 +38,14 @@ const OWN: [&str; 10] = [
 ];
 
 /// Opens the folders, in the order of their ranks.
-pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
+pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string()).hint(
             "name the run folders of the shards, each with plan.toml, manifest.json, and \
              requests.log",
         )
     };
-    let mut clients = Vec::new();
+    let mut ranks = Vec::new();
     for path in folders {
         let folder = match Artifact::open(path) {
             Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => folder,
@@ -61,10 +61,10 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ClientFolder>, Failed> {
             return Err(Failed::usage(format!("`{}` is {what}, not a shard", path.display()))
                 .hint("shards are measured with --shard K/N; to compare whole runs use `goodput compare`"));
         };
-        clients.push(ClientFolder { folder, plan, manifest, facts });
+        ranks.push(ShardFolder { folder, plan, manifest, facts });
     }
-    clients.sort_by_key(|client| client.facts.shard.index());
-    Ok(clients)
+    ranks.sort_by_key(|rank| rank.facts.shard.index());
+    Ok(ranks)
 }
 
 /// No folder at all.
@@ -74,18 +74,18 @@ pub(super) fn nothing() -> Failed {
 
 /// Refuses what does not belong together; `force` lets pass what may have a reason.
 pub(super) fn agree(
-    clients: &[ClientFolder],
+    ranks: &[ShardFolder],
     expected: Option<u32>,
     force: bool,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
-    let Some(first) = clients.first() else { return Err(nothing()) };
+    let Some(first) = ranks.first() else { return Err(nothing()) };
     let of = first.facts.shard.count();
     if let Some(expected) = expected.filter(|expected| *expected != of) {
         let message = format!("{} is one of {of} shards, not of {expected}", first.shown());
         return Err(Failed::usage(message).hint("merge the shards of one run"));
     }
-    for pair in clients.windows(2) {
+    for pair in ranks.windows(2) {
         let [one, other] = pair else { continue };
         let shards = (one.facts.shard, other.facts.shard);
         if shards.0.count() != shards.1.count() {
@@ -104,13 +104,13 @@ pub(super) fn agree(
             return Err(Failed::usage(message).hint("name each shard once"));
         }
     }
-    clients[1..].iter().try_for_each(|client| same(first, client, force, observer))
+    ranks[1..].iter().try_for_each(|rank| same(first, rank, force, observer))
 }
 
-/// Whether two clients sent parts of one load to one server.
+/// Whether two ranks sent parts of one load to one server.
 fn same(
-    one: &ClientFolder,
-    other: &ClientFolder,
+    one: &ShardFolder,
+    other: &ShardFolder,
     force: bool,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
@@ -128,8 +128,7 @@ fn same(
         let hint = "the ranks had different datasets, traces, or tokenizers";
         return Err(refuse("workload (its hash)", a, b).hint(hint));
     }
-    let fleet =
-        |client: &ClientFolder| client.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
+    let fleet = |rank: &ShardFolder| rank.facts.fleet.clone().unwrap_or_else(|| "none".to_owned());
     let may_differ = [
         ("target", one.plan.target.url.clone(), other.plan.target.url.clone()),
         ("model", one.manifest.target.model.clone(), other.manifest.target.model.clone()),
@@ -146,7 +145,7 @@ fn same(
     Ok(())
 }
 
-/// A plan without what each client settles for itself.
+/// A plan without what each rank settles for itself.
 fn plain(plan: &Plan) -> Value {
     let mut value = serde_json::to_value(plan).unwrap_or_default();
     for pointer in OWN {

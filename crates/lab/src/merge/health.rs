@@ -1,4 +1,4 @@
-//! How each client of a merged run fared, by its own record.
+//! How each rank of a merged run fared, by its own record.
 
 use goodput_model::{
     Caveat, CaveatCode, EndedBy, Nanos, Severity, Shard, ShardPart, Verdict, have_common_start,
@@ -6,30 +6,30 @@ use goodput_model::{
 use goodput_record::{Host, Manifest, Merged, State};
 use goodput_stats::{Requests, Summary, fails_alone, usual_failures};
 
-use super::check::ClientFolder;
+use super::check::ShardFolder;
 use crate::error::Failed;
 use crate::saved;
 
-/// Clients that stop together do so within this time.
+/// Ranks that stop together do so within this time.
 const TOGETHER_S: f64 = 1.0;
 
 /// Characters of what a machine calls itself.
 const LONGEST: usize = 120;
 
-/// Every client of the plan, those that left no record too.
-pub(super) fn of_all(clients: &[(&ClientFolder, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
-    let Some((first, _)) = clients.first() else { return Ok(Vec::new()) };
+/// Every rank of the plan, those that left no record too.
+pub(super) fn of_all(ranks: &[(&ShardFolder, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
+    let Some((first, _)) = ranks.first() else { return Ok(Vec::new()) };
     let (of, fleet) = (first.facts.shard.count(), &first.facts.fleet);
-    let begun = first_instants(clients);
+    let begun = first_instants(ranks);
     let (mut found, mut requests) = (Vec::new(), Vec::new());
-    for ((client, merged), begun) in clients.iter().zip(begun) {
-        let summary = summary(client, merged)?;
-        found.push(ShardPart { late_ms: begun, ..part(client, merged, &summary) });
+    for ((rank, merged), begun) in ranks.iter().zip(begun) {
+        let summary = summary(rank, merged)?;
+        found.push(ShardPart { late_ms: begun, ..part(rank, merged, &summary) });
         requests.push(summary.requests);
     }
     set_failures(&mut found, &requests);
     leave_out_common(&mut found);
-    set_cuts(clients, &mut found);
+    set_cuts(ranks, &mut found);
     let mut found = found.into_iter().peekable();
     let shards = (0..of).filter_map(|index| Shard::new(index, of));
     Ok(shards
@@ -40,17 +40,17 @@ pub(super) fn of_all(clients: &[(&ClientFolder, &Merged)]) -> Result<Vec<ShardPa
         .collect())
 }
 
-fn part(client: &ClientFolder, merged: &Merged, summary: &Summary) -> ShardPart {
+fn part(rank: &ShardFolder, merged: &Merged, summary: &Summary) -> ShardPart {
     let of_client = |caveat: &&Caveat| caveat.code.is_of_client() || is_of_path(caveat.code);
     let mut caveats: Vec<Caveat> = summary.caveats.iter().filter(of_client).cloned().collect();
-    let manifest = &client.manifest;
+    let manifest = &rank.manifest;
     // What is no longer in a log, to the frame, looks like any other end of one.
     let cut = manifest.records.unwrap_or(0).saturating_sub(merged.records);
     caveats.extend((cut > 0 && !merged.is_damaged).then(|| shorter(cut, merged)));
     let is_ended = manifest.state == State::Complete && manifest.ended_by != Some(EndedBy::User);
     let is_whole = is_ended && !merged.is_damaged;
     ShardPart {
-        facts: client.facts.clone(),
+        facts: rank.facts.clone(),
         host: host(&manifest.host),
         is_there: true,
         is_whole,
@@ -66,16 +66,16 @@ fn part(client: &ClientFolder, merged: &Merged, summary: &Summary) -> ShardPart 
 
 /// Its numbers as it wrote them, or computed from its log where it could not, or where the log is not
 /// what it was then.
-fn summary(client: &ClientFolder, merged: &Merged) -> Result<Summary, Failed> {
-    let written = client.folder.summary::<Summary>().filter(|summary| {
+fn summary(rank: &ShardFolder, merged: &Merged) -> Result<Summary, Failed> {
+    let written = rank.folder.summary::<Summary>().filter(|summary| {
         summary.schema == Summary::SCHEMA
-            && client.manifest.state != State::Running
+            && rank.manifest.state != State::Running
             && summary.run.log_damaged == merged.is_damaged
             && counted(summary) == merged.records
     });
     match written {
         Some(summary) => Ok(summary),
-        None => saved::summarise(&client.folder, &client.plan, &client.manifest, 0),
+        None => saved::summarise(&rank.folder, &rank.plan, &rank.manifest, 0),
     }
 }
 
@@ -114,12 +114,12 @@ fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
     }
 }
 
-/// What lies between a client and the server: its own where the others do not have it.
+/// What lies between a rank and the server: its own where the others do not have it.
 fn is_of_path(code: CaveatCode) -> bool {
     matches!(code, CaveatCode::PacketsLost | CaveatCode::ConnectInTtft)
 }
 
-/// Where half of the clients or more have it, it is of the server, and is said of the whole.
+/// Where half of the ranks or more have it, it is of the server, and is said of the whole.
 fn leave_out_common(parts: &mut [ShardPart]) {
     for code in [CaveatCode::PacketsLost, CaveatCode::ConnectInTtft] {
         let has = |part: &ShardPart| part.caveats.iter().any(|caveat| caveat.code == code);
@@ -134,47 +134,47 @@ fn leave_out_common(parts: &mut [ShardPart]) {
 }
 
 /// How long after the first each began, in milliseconds.
-fn first_instants(clients: &[(&ClientFolder, &Merged)]) -> Vec<Option<f64>> {
-    let is_common = have_common_start(clients.iter().map(|(client, _)| &client.facts));
-    let instant = |client: &ClientFolder| {
-        let manifest = &client.manifest;
+fn first_instants(ranks: &[(&ShardFolder, &Merged)]) -> Vec<Option<f64>> {
+    let is_common = have_common_start(ranks.iter().map(|(rank, _)| &rank.facts));
+    let instant = |rank: &ShardFolder| {
+        let manifest = &rank.manifest;
         let epoch = i128::from(manifest.epoch_ns?);
         Some(if is_common {
-            epoch - client.facts.clock.map_or(0, |clock| i128::from(clock.offset_ns))
+            epoch - rank.facts.clock.map_or(0, |clock| i128::from(clock.offset_ns))
         } else {
             i128::from(manifest.unix_ns(Nanos::ZERO))
         })
     };
-    let all: Vec<Option<i128>> = clients.iter().map(|(client, _)| instant(client)).collect();
+    let all: Vec<Option<i128>> = ranks.iter().map(|(rank, _)| instant(rank)).collect();
     let first = all.iter().flatten().min().copied().unwrap_or_default();
     all.into_iter().map(|at| Some((at? - first) as f64 / 1e6)).collect()
 }
 
 /// When a rule ended the run for all, in seconds since its first instant.
-pub(super) fn decided_s(clients: &[(&ClientFolder, &Merged)]) -> Option<f64> {
+pub(super) fn decided_s(ranks: &[(&ShardFolder, &Merged)]) -> Option<f64> {
     let decided = |manifest: &&Manifest| {
         !matches!(manifest.ended_by, None | Some(EndedBy::Plan | EndedBy::User))
     };
-    let all = clients.iter().map(|(client, _)| &client.manifest).filter(decided);
+    let all = ranks.iter().map(|(rank, _)| &rank.manifest).filter(decided);
     all.filter_map(|manifest| manifest.stopped_s).min_by(f64::total_cmp)
 }
 
 /// Those that ended before the others, and when: stopped alone, killed, or with a log that was cut.
 /// Who went on until a rule ended the run was there to its end.
-fn set_cuts(clients: &[(&ClientFolder, &Merged)], parts: &mut [ShardPart]) {
-    let end = |(client, merged): &(&ClientFolder, &Merged)| {
-        client.manifest.stopped_s.unwrap_or(merged.last_end.as_secs())
+fn set_cuts(ranks: &[(&ShardFolder, &Merged)], parts: &mut [ShardPart]) {
+    let end = |(rank, merged): &(&ShardFolder, &Merged)| {
+        rank.manifest.stopped_s.unwrap_or(merged.last_end.as_secs())
     };
-    let decided = decided_s(clients).unwrap_or(f64::INFINITY);
-    for (part, client) in parts.iter_mut().zip(clients) {
-        part.is_whole |= !client.1.is_damaged && end(client) + TOGETHER_S >= decided;
+    let decided = decided_s(ranks).unwrap_or(f64::INFINITY);
+    for (part, rank) in parts.iter_mut().zip(ranks) {
+        part.is_whole |= !rank.1.is_damaged && end(rank) + TOGETHER_S >= decided;
     }
     let has_whole = parts.iter().any(|part| part.is_whole);
-    let last = clients.iter().map(end).fold(0.0, f64::max);
-    for (part, client) in parts.iter_mut().zip(clients) {
-        let at = end(client);
+    let last = ranks.iter().map(end).fold(0.0, f64::max);
+    for (part, rank) in parts.iter_mut().zip(ranks) {
+        let at = end(rank);
         let stopped_alone = has_whole || at + TOGETHER_S < last;
-        let is_killed = client.0.manifest.state == State::Running && clients.len() > 1;
+        let is_killed = rank.0.manifest.state == State::Running && ranks.len() > 1;
         if !part.is_whole && (stopped_alone || is_killed) {
             part.cut_s = Some(at);
         }

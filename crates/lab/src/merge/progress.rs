@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::check::ClientFolder;
+use super::check::ShardFolder;
 use crate::events::Observer;
 
 /// When the first line comes, and how often another.
@@ -19,14 +19,14 @@ const LOG: &str = "requests.log";
 /// Tells how far it is from a thread of its own, until the result is dropped.
 pub(super) fn tell<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    clients: &[ClientFolder],
+    ranks: &[ShardFolder],
     out: &'scope Path,
     is_merged: &'scope AtomicBool,
     observer: &'scope dyn Observer,
 ) -> Sender<()> {
     let size = |path: &Path| std::fs::metadata(path.join(LOG)).map_or(0, |file| file.len());
-    let all: u64 = clients.iter().map(|client| size(client.folder.path())).sum();
-    let folders = clients.len();
+    let all: u64 = ranks.iter().map(|rank| size(rank.folder.path())).sum();
+    let folders = ranks.len();
     let (going, over) = channel::<()>();
     let tell = move || {
         let mut wait = FIRST;

@@ -1,53 +1,52 @@
-//! The circumstances of a merged run, from those of its clients.
+//! The circumstances of a merged run, from those of its ranks.
 
 use std::collections::HashSet;
 
 use goodput_model::{EndedBy, ShardPart};
 use goodput_record::{Manifest, Merged, State};
 
-use super::check::ClientFolder;
+use super::check::ShardFolder;
 use super::health;
 
-/// Notes of all clients that are kept.
+/// Notes of all ranks that are kept.
 const NOTES: usize = 50;
 
 /// While it is being made: what the first of all says, with nothing that is of one machine alone.
-pub(super) fn begin(clients: &[ClientFolder]) -> Manifest {
-    let mut manifest = clients[0].manifest.clone();
-    if let Some(watcher) = watcher(clients) {
-        let seen = &clients[watcher].manifest;
+pub(super) fn begin(ranks: &[ShardFolder]) -> Manifest {
+    let mut manifest = ranks[0].manifest.clone();
+    if let Some(watcher) = watcher(ranks) {
+        let seen = &ranks[watcher].manifest;
         manifest.system = seen.system.clone();
         manifest.workload.cache_counters = seen.workload.cache_counters;
     }
     manifest.state = State::Running;
     manifest.shard = None;
-    // Each client has said for itself how its clock went, and what its machine carries.
+    // Each rank has said for itself how its clock went, and what its machine carries.
     (manifest.clocks_end, manifest.ceiling) = (None, None);
     // Their ids are unlike each other.
     manifest.trace_nonce = None;
     manifest
 }
 
-/// The client whose view of the server is kept: the first that saw it to the end.
-pub(super) fn watcher(clients: &[ClientFolder]) -> Option<usize> {
-    let sees = |client: &&ClientFolder| {
-        let system = &client.manifest.system;
+/// The rank whose view of the server is kept: the first that saw it to the end.
+pub(super) fn watcher(ranks: &[ShardFolder]) -> Option<usize> {
+    let sees = |rank: &&ShardFolder| {
+        let system = &rank.manifest.system;
         !system.metrics.is_empty() || !system.gpus.is_empty()
     };
-    let is_whole = |client: &ClientFolder| client.manifest.state == State::Complete;
-    let place =
-        |found: &ClientFolder| clients.iter().position(|client| std::ptr::eq(client, found));
-    let all = || clients.iter().filter(sees);
-    all().find(|client| is_whole(client)).or_else(|| all().next()).and_then(place)
+    let is_whole = |rank: &ShardFolder| rank.manifest.state == State::Complete;
+    let place = |found: &ShardFolder| ranks.iter().position(|rank| std::ptr::eq(rank, found));
+    let all = || ranks.iter().filter(sees);
+    all().find(|rank| is_whole(rank)).or_else(|| all().next()).and_then(place)
 }
 
 /// Once its logs are there.
 pub(super) fn end(
-    clients: &[(&ClientFolder, &Merged)],
+    ranks: &[(&ShardFolder, &Merged)],
     begun: Manifest,
     shards: Vec<ShardPart>,
 ) -> Manifest {
-    let all = || clients.iter().map(|(client, _)| &client.manifest);
+    let all = || ranks.iter().map(|(rank, _)| &rank.manifest);
     // Those that were there to the end say how it ended.
     let cut: HashSet<u32> =
         shards.iter().filter(|part| part.has_gap()).map(|part| part.facts.shard.index()).collect();
@@ -56,16 +55,17 @@ pub(super) fn end(
     };
     let last = || all().filter(was_there);
     let mut manifest = begun;
-    manifest.state = match last().map(|manifest| manifest.state).max_by_key(|state| rank(*state)) {
-        Some(state) => state,
-        None => State::Running,
-    };
+    manifest.state =
+        match last().map(|manifest| manifest.state).max_by_key(|state| precedence(*state)) {
+            Some(state) => state,
+            None => State::Running,
+        };
     manifest.ended = all().filter_map(|manifest| manifest.ended.clone()).max();
     let all_stopped = last().all(|manifest| manifest.stopped_s.is_some());
     let stopped = last().filter_map(|manifest| manifest.stopped_s);
     // Until the first of them stopped, all of the load was there; what came after a rule had ended the
     // run, by who did not hear of it, is of another load.
-    let decided = health::decided_s(clients);
+    let decided = health::decided_s(ranks);
     manifest.stopped_s = decided.or(stopped.min_by(f64::total_cmp).filter(|_| all_stopped));
     let ended_by = || last().filter_map(|manifest| manifest.ended_by);
     let is_rule = |by: &EndedBy| !matches!(by, EndedBy::Plan | EndedBy::User);
@@ -82,9 +82,9 @@ pub(super) fn end(
     manifest
 }
 
-/// A run that went to its end for one client went to its end; what others lack is said of them. Of one
-/// that the user has stopped, clients that are led do not know why they were.
-fn rank(state: State) -> u8 {
+/// A run that went to its end for one rank went to its end; what others lack is said of them. Of one
+/// that the user has stopped, ranks that are led do not know why they were.
+fn precedence(state: State) -> u8 {
     match state {
         State::Running => 0,
         State::Complete => 1,

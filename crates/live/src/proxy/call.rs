@@ -69,12 +69,12 @@ impl Call {
     }
 
     /// The answer came to its end, seen by this read.
-    pub(crate) fn is_whole(&mut self) {
+    pub(crate) fn mark_whole(&mut self) {
         self.ending = Ending::Whole;
     }
 
     /// The upstream is at fault.
-    pub(crate) fn is_broken(&mut self, failure: Failure) {
+    pub(crate) fn mark_broken(&mut self, failure: Failure) {
         self.ending = Ending::Broken;
         self.failure = Some(failure);
     }

@@ -102,7 +102,7 @@ pub(crate) async fn answer(
                 Some(Trouble::Broken) => Own::BrokenBody,
                 None => {
                     let failed = Own::from_class(failure.class);
-                    call.is_broken(failure);
+                    call.mark_broken(failure);
                     failed
                 }
             };

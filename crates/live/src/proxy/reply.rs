@@ -65,13 +65,13 @@ impl Passed {
             }
             Poll::Ready(Some(Err(failure))) => {
                 self.is_cut = true;
-                self.call.is_broken(failure);
+                self.call.mark_broken(failure);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
             Poll::Ready(None) => {
                 self.is_over = true;
-                self.call.is_whole();
+                self.call.mark_whole();
                 Poll::Ready(None)
             }
         }
@@ -99,7 +99,7 @@ impl Drop for Passed {
         }
         // Hyper does not ask for the end of a body whose length it knows.
         if !self.is_cut && self.answer.settle() {
-            self.call.is_whole();
+            self.call.mark_whole();
         } else {
             self.break_line();
         }

@@ -25,7 +25,7 @@ pub(super) fn write(sheet: &mut MetricsSheet, tally: &Tally) {
         ("goodput_proxy_refused_total", "Requests refused by the proxy itself", &tally.refused),
         (
             "goodput_proxy_too_slow_total",
-            "Connections, and streams of HTTP/2, ended because their client was too slow",
+            "Connections and HTTP/2 streams closed because the client was too slow",
             &tally.too_slow,
         ),
         (

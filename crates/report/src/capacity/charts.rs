@@ -5,7 +5,7 @@ use goodput_campaign::sweep::Bounded;
 
 use super::cells::rate;
 use goodput_document::number::{cell, count, percent};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 
 /// Latency of a replica over its rate, as measured, with the rates of the plan.
 pub(super) fn latency(plan: &Capacity) -> Chart {
@@ -42,7 +42,7 @@ pub(super) fn latency(plan: &Capacity) -> Chart {
             rate(target),
             rate(basis.confirmed_rps)
         ))
-        .over("req/s of one replica", Axis::log("ms"))
+        .over("req/s of one replica", ChartAxis::log("ms"))
         .series(series)
         .rules(rules)
 }
@@ -112,7 +112,7 @@ pub(super) fn chances(plan: &Capacity, traffic: &TrafficPlan) -> Chart {
     let said: Vec<String> = dots.iter().map(|dot| dot.note.clone()).collect();
     Chart::new("chances", "Stretches that miss the SLO, according to the engine model")
         .says(format!("{}.", said.join("; ")))
-        .over(Axis::between("req/s of one replica"), "% missed")
+        .over(ChartAxis::between("req/s of one replica"), "% missed")
         .series([ChartSeries::new("probability of a miss", Shape::Points, 5, dots)])
         .rules(rules)
 }

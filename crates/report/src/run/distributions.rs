@@ -5,7 +5,7 @@ use goodput_stats::{Distribution, Metric, Summary};
 use super::latency::figure;
 use crate::view::RunView;
 use goodput_document::number::{cell, count};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 
 /// What is drawn: name in the summary, words, and the names of its charts.
 const DRAWN: [(&str, &str, &str, &str); 4] = [
@@ -91,7 +91,7 @@ fn cdf(
             },
             beyond(found)
         ))
-        .over(Axis::log("ms"), "% of samples")
+        .over(ChartAxis::log("ms"), "% of samples")
         .series([ChartSeries::new(words, Shape::Line, tone, dots.collect())])
         .rules(rules)
 }
@@ -120,7 +120,7 @@ fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -
             count(found.n),
             beyond(found)
         ))
-        .over(Axis::log("ms"), "samples")
+        .over(ChartAxis::log("ms"), "samples")
         .series([ChartSeries::new(words, Shape::Bars, tone, dots)])
         .rules(rules)
 }

@@ -6,7 +6,7 @@ use goodput_model::EndedBy;
 use goodput_stats::steady::{Steadiness, SteadyAnswer as Steady};
 use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
-use super::{MARKDOWN, TEXT, clients, server, workload};
+use super::{MARKDOWN, TEXT, ranks, server, workload};
 use goodput_document::number::{amount, cell, count, known};
 use goodput_document::{Fact, Formats};
 
@@ -34,7 +34,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     let made = format!("goodput {}, seed {}, {}", run.version, run.seed, run.started);
     let model = format!("{} · {}, {}", run.model, run.api, streaming(summary));
     let mut all = Vec::new();
-    all.extend(clients::part(run).map(|part| Fact::new("Shard", part)));
+    all.extend(ranks::shard(run));
     all.extend([
         // Elsewhere they are at the head of the page.
         Fact::new("Target", run.target.clone()).on(MARKDOWN),
@@ -51,7 +51,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     let more = workload::facts(summary).into_iter().chain(server::system(run));
     all.extend(more.map(|fact| fact.on(TEXT)));
     all.push(Fact::new("Throughput", throughput(summary)).on(MARKDOWN));
-    all.push(Fact::new("Made by", made).on(MARKDOWN));
+    all.push(Fact::new("Measured with", made).on(MARKDOWN));
     all
 }
 

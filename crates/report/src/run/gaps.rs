@@ -5,7 +5,7 @@ use goodput_stats::PositionBand;
 use super::{HTML, outside};
 use crate::view::RunView;
 use goodput_document::number::{cell, count};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 use goodput_document::{Block, Section};
 
 pub(super) fn section(view: &RunView<'_>) -> Section {
@@ -43,7 +43,7 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
     vec![
         Chart::new("stalls", "Longest gaps between tokens, when they began")
             .says(format!("The longest, {} ms, began at {at:.1} s.", cell(most)))
-            .over("s since the first instant", Axis::log("ms"))
+            .over("s since the first instant", ChartAxis::log("ms"))
             .series([ChartSeries::new("gap", Shape::Marks, 1, dots.collect())])
             .rules(rules),
     ]
@@ -80,7 +80,7 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
                 cell(last.p50),
                 count(last.to)
             ))
-            .over(Axis::log("token of the answer"), "ms")
+            .over(ChartAxis::log("token of the answer"), "ms")
             .series(series),
     ]
 }

@@ -122,7 +122,7 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
         let _ = write!(text, "; {:.1} s between answers at most", endpoint.longest_gap_s);
     }
     if endpoint.several_servers {
-        text.push_str("; several servers answer there in turn: no totals");
+        text.push_str("; several servers take turns at this address, so totals are unknown");
     }
     if endpoint.resets > 0 && !endpoint.several_servers {
         let times = match endpoint.resets {
@@ -244,12 +244,12 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
         // Of those that still wait the server has counted nothing yet.
         parts.push(if is_growing {
             format!(
-                "requests that left it had waited {wait} ms by the server's count{share}; the \
+                "requests that left the queue had waited {wait} ms by the server's count{share}; the \
                  queue grew, and later requests wait longer"
             )
         } else {
             format!(
-                "requests that left it had waited {wait} ms on average by the server's count{share}"
+                "requests that left the queue had waited {wait} ms on average by the server's count{share}"
             )
         });
     }

@@ -3,7 +3,7 @@
 use goodput_document::{Block, Fact, Formats, Section};
 use goodput_stats::Summary;
 
-use super::{error, facts, latency, slo};
+use super::{error, facts, latency, ranks, slo};
 use goodput_document::number::{count, plural};
 
 /// What was asked of what, and how many requests failed.
@@ -25,11 +25,10 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     all.extend(slo::in_lines(summary).into_iter().map(Fact::in_short));
     let errors = summary.requests.error_details.iter().map(error);
     all.extend(Fact::several("Errors", errors).into_iter().map(Fact::in_short));
+    let mut load = vec![fact("Load", facts::load_in_short(summary))];
+    load.extend(ranks::shard(&summary.run).map(Fact::in_short));
     vec![
-        Section::bare().with_on(
-            Formats::SHORT,
-            Block::Facts(vec![fact("Load", facts::load_in_short(summary))]),
-        ),
+        Section::bare().with_on(Formats::SHORT, Block::Facts(load)),
         Section::bare().with_on(Formats::SHORT, latency::in_short(summary)),
         Section::bare()
             .with_on(Formats::SHORT, Block::Facts(all))

@@ -8,7 +8,7 @@ use crate::sweep::{Latency, level_axis, on_curve, per_gpu, user_speeds};
 use goodput_document::TextPlot;
 use goodput_document::clip::clip;
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape, TONES};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape, TONES};
 
 /// Configurations that were measured, by their names.
 fn swept(all: &[Configuration]) -> Vec<(String, &SweepSummary)> {
@@ -81,7 +81,7 @@ fn over_load(
     Some(
         Chart::new(latency.chart(), format!("p99 {} of each configuration", latency.name()))
             .says(says(all, "Lower and further to the right is better. Bars are 95 % intervals."))
-            .over(over(first.plan.axis, &points_of(sweeps)), Axis::log("ms"))
+            .over(over(first.plan.axis, &points_of(sweeps)), ChartAxis::log("ms"))
             .series(series(sweeps, Shape::Points, |sweep| {
                 let used = on_curve(&sweep.points);
                 dots(sweep.plan.axis, &used, |figures| latency.spread(figures).p99, "ms")

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::compare::tests::{fixtures as compared, shadow as shadowed};
-use crate::run::{clients, server};
+use crate::run::{ranks, server};
 use crate::tests::browser as html;
 use crate::{RunView, SweepView, repeats, sweep, sweeps, tests as run};
 use goodput_document::Detail;
@@ -78,7 +78,7 @@ fn short_pages() -> Vec<(&'static str, String)> {
 }
 
 fn runs() -> Vec<(&'static str, Summary)> {
-    let shards = |summary: &mut Value| summary["run"]["shards"] = clients::tests::four();
+    let shards = |summary: &mut Value| summary["run"]["shards"] = ranks::tests::four();
     vec![
         ("run", run::summary(|_| {})),
         ("run_full", full_run()),

@@ -41,7 +41,7 @@ fn littles_law(run: &Reported) -> Option<CheckFinding> {
         && is_above(peak, sent as f64)
     {
         reasons.push(format!(
-            "{} requests in flight at once are stated, although only {sent} were sent",
+            "the result states {} requests in flight at once, but only {sent} were sent",
             number(peak)
         ));
     }
@@ -59,8 +59,8 @@ fn littles_law(run: &Reported) -> Option<CheckFinding> {
         && !(least - 1.0..=most + 1.0).contains(&peak)
     {
         reasons.push(format!(
-            "{} requests in flight at once are stated, {least} by the requests ({most} within one \
-             second)",
+            "the result states {} requests in flight at once, but its requests show {least} ({most} \
+             within one second)",
             number(peak)
         ));
     }

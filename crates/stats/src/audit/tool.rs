@@ -79,7 +79,9 @@ fn empty_answers(run: &Reported) -> Option<CheckFinding> {
     });
     let is_empty = run.output_lengths.is_some_and(|range| range.min < 1.0);
     match smallest {
-        _ if is_empty => Some(CheckFinding::wrong("some successes have no output token", advice)),
+        _ if is_empty => {
+            Some(CheckFinding::wrong("some completed requests have no output tokens", advice))
+        }
         Some(ttft) if ttft <= 0.0 => {
             Some(CheckFinding::wrong("some successes have a TTFT of zero", advice))
         }

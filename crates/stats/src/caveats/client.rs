@@ -83,11 +83,12 @@ pub(super) fn stalled(e: &Evidence<'_>) -> Option<Caveat> {
     let longest = stalls.longest_ms?;
     let share = stalls.total_ms / 1e3 / e.window.seconds().max(1e-9);
     let severity = if share > 0.05 { Severity::Void } else { Severity::Warn };
+    let times =
+        if stalls.count == 1 { "once".to_owned() } else { format!("{} times", stalls.count) };
     let message = format!(
-        "the client stalled {} times for {:.0} ms in total, the longest for {longest:.0} ms at \
+        "the client stalled {times} for {:.0} ms in total, the longest for {longest:.0} ms at \
          {:.1} s: it was stopped or had no CPU; latencies of {} requests that span a stall are \
          cut there",
-        stalls.count,
         stalls.total_ms,
         stalls.longest_at_s.unwrap_or(0.0),
         stalls.requests

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{is_commit, is_file};
-use crate::excerpt;
+use crate::error::excerpt;
 
 /// The files of a repository at the commit of its main line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use goodput_document::Cell;
 use goodput_document::markup::Html;
 use goodput_document::number::cell;
 use goodput_document::render::pieces::{figure, table};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
 const PERCENTILES: [&str; 3] = ["p50", "p90", "p99"];
@@ -94,14 +94,14 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
     });
     let names: Vec<&str> = overlay.curves.iter().map(|curve| curve.name.as_str()).collect();
     let names = names.join("; ");
-    let chart = |name, title: String, x: &str, y: Axis, series| Chart {
+    let chart = |name, title: String, x: &str, y: ChartAxis, series| Chart {
         name,
         says: format!(
             "{title}, of {names}. Several runs at one load level are drawn as their median; bars \
              are 95 % intervals."
         ),
         title,
-        x: Axis::linear(x),
+        x: ChartAxis::linear(x),
         y,
         series,
         rules: Vec::new(),
@@ -117,7 +117,7 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
             "goodput-load",
             "Good requests per second over load".to_owned(),
             load,
-            Axis::linear("good requests per second"),
+            ChartAxis::linear("good requests per second"),
             good,
         ),
     ]
@@ -154,11 +154,11 @@ fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Opt
     Some(dot)
 }
 
-fn axis(label: &str, series: &[ChartSeries]) -> Axis {
+fn axis(label: &str, series: &[ChartSeries]) -> ChartAxis {
     let values = || series.iter().flat_map(|series| series.dots.iter().map(|dot| dot.y));
     let low = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
-    if high > WIDE * low { Axis::log(label) } else { Axis::linear(label) }
+    if high > WIDE * low { ChartAxis::log(label) } else { ChartAxis::linear(label) }
 }
 
 impl Overlay {

@@ -75,7 +75,7 @@ fn traces_stand_alone() {
 fn shares_and_constraints_are_checked() {
     let mut plan = WorkloadPlan::new(preset("chat").unwrap());
     plan.classes.push(ClassPlan { share: f64::NAN, ..fixed(9, 9) });
-    assert!(refused(&plan).to_string().contains("its share is NaN"));
+    assert!(refused(&plan).to_string().contains("has share NaN"));
     let structured = |share, kind: &str| {
         let plan = StructuredPlan { share, kind: kind.to_owned(), text: None };
         message(ClassPlan { structured: Some(plan), ..fixed(9, 9) })

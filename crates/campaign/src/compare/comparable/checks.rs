@@ -373,9 +373,9 @@ impl ComparabilityCheck<'_> {
         }
         let unit = if by_characters.is_some() { "characters" } else { "tokens" };
         let message = format!(
-            "answers do not have the same length: {one:.1} {unit} on average on the reference, \
-             {other:.1} on this side, {} apart relative to the requested lengths; a server that \
-             writes less finishes sooner and takes more requests",
+            "answers differ in length: {one:.1} {unit} on average on the reference and {other:.1} on \
+             this side, a difference of {} of the requested lengths; a server that writes less \
+             finishes sooner and takes more requests",
             percent(apart)
         );
         let advice = "request exact lengths on both (--output-length exact), or compare TTFT and \

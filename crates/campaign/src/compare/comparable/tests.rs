@@ -421,8 +421,10 @@ fn unknown_caches_are_named_where_there_was_something_in_them() {
 #[test]
 fn messages_name_both_values_and_are_harmless() {
     let all = differences(&side(), &with(|facts| facts.output_mean = Some(80.0)), 1, true);
-    assert!(all[0].message.contains("100.0 tokens on average on the reference, 80.0 on this side"));
-    assert!(all[0].message.contains("25% apart"), "{}", all[0].message);
+    assert!(
+        all[0].message.contains("100.0 tokens on average on the reference and 80.0 on this side")
+    );
+    assert!(all[0].message.contains("a difference of 25%"), "{}", all[0].message);
     let hostile = with(|facts| facts.model = format!("\u{1b}]0;{}", "x".repeat(10_000)));
     let all = differences(&side(), &hostile, 1, true);
     assert!(!all[0].message.contains('\u{1b}') && all[0].message.len() < 400);

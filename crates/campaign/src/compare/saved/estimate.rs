@@ -6,7 +6,7 @@ use goodput_stats::paired::{
 
 use crate::compare::answer::{Alphas, widened};
 use crate::compare::blocks::NOTHING;
-use crate::compare::{Figure, Metric, MetricScale};
+use crate::compare::{ComparedMetric, Figure, MetricScale};
 
 /// Confidence of a run's own intervals.
 const OWN: f64 = 0.95;
@@ -31,7 +31,11 @@ enum KnownSpread {
 impl KnownSpread {
     /// Of the runs of the reference and of a candidate; of a side without any nothing. `floor`: the standard deviation of a
     /// difference of two runs, and its degrees of freedom.
-    fn from_figures(metric: &Metric, sides: [&[Figure]; 2], floor: Option<(f64, f64)>) -> Self {
+    fn from_figures(
+        metric: &ComparedMetric,
+        sides: [&[Figure]; 2],
+        floor: Option<(f64, f64)>,
+    ) -> Self {
         if sides.iter().any(|figures| figures.is_empty()) {
             return Self::Own { mean: 0.0, ends: None };
         }
@@ -61,7 +65,7 @@ impl DifferenceEstimate {
     /// Of the runs of the reference and of a candidate, as [`KnownSpread::from_figures`] has it, and of what was
     /// counted in them.
     pub(super) fn new(
-        metric: &Metric,
+        metric: &ComparedMetric,
         sides: [&[Figure]; 2],
         floor: Option<(f64, f64)>,
         counts: Option<Counts>,
@@ -137,7 +141,7 @@ struct ValueScale {
 }
 
 impl ValueScale {
-    fn from_figures(metric: &Metric, sides: [&[Figure]; 2]) -> Self {
+    fn from_figures(metric: &ComparedMetric, sides: [&[Figure]; 2]) -> Self {
         let all = sides.into_iter().flatten().map(|figure| figure.value);
         let most = all.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let least = if most > 0.0 { most / NOTHING } else { 1.0 };

@@ -57,12 +57,12 @@ impl Words {
 }
 
 impl Runs for Words {
-    fn value(&self, metric: &Metric, _: u32, side: u32) -> Option<f64> {
+    fn value(&self, metric: &ComparedMetric, _: u32, side: u32) -> Option<f64> {
         self.values.get(side as usize).copied().filter(|_| metric.name == "ttft_p99")
     }
 
     /// Of a figure that is better when it is lower, with a margin of 3 %.
-    fn test(&self, _: (&Metric, u32), sides: [u32; 2], _: f64) -> Option<[f64; 2]> {
+    fn test(&self, _: (&ComparedMetric, u32), sides: [u32; 2], _: f64) -> Option<[f64; 2]> {
         match self.between(sides) {
             FigureOutcome::Better => Some([-0.2, -0.1]),
             FigureOutcome::Worse => Some([0.1, 0.2]),

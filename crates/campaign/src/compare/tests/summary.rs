@@ -267,8 +267,7 @@ fn what_went_wrong_on_the_way_is_said() {
         Comparison::paired(facts, design(&[6]), Vec::new(), done, ComparisonContext::default());
     assert_eq!(found.verdict, Verdict::Void);
     let why = found.caveats.iter().find(|caveat| caveat.code == CaveatCode::DoubtfulRuns).unwrap();
-    let said =
-        "4 of 16 runs were void, most often: too late (e.g. points/014-…): their blocks do not";
+    let said = "4 of 16 runs were void, most often: too late (e.g. run 14): their blocks do not";
     assert!(why.message.starts_with(said), "{}", why.message);
     assert!(why.advice.as_ref().unwrap().contains("start a new one"), "{why:?}");
     let none = compared(&design(&[6]), Vec::new());

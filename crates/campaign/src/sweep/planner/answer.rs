@@ -233,7 +233,8 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
         return (GoodputState::Unclear, text);
     }
     if view.shadow.is_some() {
-        let text = format!("loads that meet and miss the SLO are in no order{}", aside(view));
+        let text =
+            format!("the SLO was missed at some loads and met at higher ones{}", aside(view));
         return (GoodputState::Unclear, text);
     }
     match lowest {
@@ -257,8 +258,7 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
             let tried = search::tried(view);
             let text = match tried.last() {
                 Some(level) => format!(
-                    "none of {} levels down to {} {unit} met it in every confirming run",
-                    tried.len(),
+                    "no tested level down to {} {unit} met it in every confirming run",
                     short(*level)
                 ),
                 None => "the search did not finish".to_owned(),

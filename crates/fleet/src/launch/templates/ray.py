@@ -1,4 +1,4 @@
-# Made by goodput: one process on each of several nodes of a Ray cluster, all with the same words.
+# Written by goodput: one process on each of several nodes of a Ray cluster, all with the same words.
 # Start it on a machine of the cluster; GOODPUT_BIN names another program to start on the nodes.
 import collections
 import json

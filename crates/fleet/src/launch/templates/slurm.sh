@@ -6,7 +6,7 @@
 #SBATCH --output=@name@-%j.out
 #SBATCH --no-kill
 #SBATCH --no-requeue
-@options@# Made by goodput @version@. Every task finds out who it is (--shard auto).
+@options@# Written by goodput @version@. Every task finds out who it is (--shard auto).
 set -eu
 
 # By this the ranks know each other: made here and now, handed on by srun in the environment alone.

@@ -185,6 +185,6 @@ fn same_workload(run: &SideRun, found: &str) -> Result<(), Failed> {
     );
     let made = &run.manifest.version;
     let hint =
-        format!("it was made by goodput {made}; measure the baseline again with this version");
+        format!("goodput {made} measured that run; measure the baseline again with this version");
     Err(Failed::usage(message).hint(hint))
 }

@@ -7,7 +7,7 @@ use super::forest::margin;
 use crate::compare::words::{FigureWords, label, labels, level, several};
 use goodput_document::markup::Html;
 use goodput_document::render::pieces::figure;
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 
 /// Names of charts, which are ids in the page: as many as are drawn at most.
 macro_rules! names {
@@ -103,8 +103,8 @@ impl FigureByBlock<'_> {
         if self.known.scale == MetricScale::Difference { value * 100.0 } else { value }
     }
 
-    fn x(&self) -> Axis {
-        Axis::between(self.unit())
+    fn x(&self) -> ChartAxis {
+        ChartAxis::between(self.unit())
     }
 
     /// Every side, block by block.
@@ -139,7 +139,7 @@ impl FigureByBlock<'_> {
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
         Chart::new(name, format!("Each side, {} by {}", self.unit(), self.unit()))
             .says(self.ranges(&series))
-            .over(self.x(), Axis::between(unit))
+            .over(self.x(), ChartAxis::between(unit))
             .series(series)
     }
 

@@ -80,9 +80,9 @@ KV cache  ▁▂▄▅▇█ ≤ 100 %
             0 s to 50 s since the first instant
 Queue       12 waiting at most, 30.0 s after the first instant; some were
             waiting in 20.0 % of the scrapes; the batch seems to be limited to
-            64, which it reached in 25.0 % of the scrapes; requests that left it
-            had waited 120.5 ms on average by the server's count, 40.0 % of its
-            TTFT
+            64, which it reached in 25.0 % of the scrapes; requests that left
+            the queue had waited 120.5 ms on average by the server's count,
+            40.0 % of its TTFT
 Work        72.0 % of the prompt tokens from the prefix cache; 81.0 % of the
             drafted tokens accepted; 1,234 preemptions; 3 rejected
 
@@ -149,7 +149,10 @@ fn what_a_page_cannot_tell_is_not_said() {
             "in_flight_slope": {"value": 1.0, "low": 0.5, "high": 2.0}, "ttft_slope": null});
     });
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("; several servers answer there in turn: no totals"), "{page}");
+    assert!(
+        text.contains("; several servers take turns at this address, so totals are unknown"),
+        "{page}"
+    );
     assert!(!text.contains("which reset its totals"), "{page}");
     assert!(text.contains("its fullest engine, % 60 80.00"), "{page}");
     // The mean of those that left a queue that grows is not that of all.

@@ -9,7 +9,7 @@ use super::{found, named_level};
 use crate::sweep::{Latency, on_curve};
 use crate::view::{PointView, SweepView};
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape, TONES};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape, TONES};
 use goodput_model::plain;
 
 /// A load and the run that stands for it.
@@ -35,7 +35,7 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         };
         Chart::new(name, format!("{title}: share of requests completed by then"))
             .says(words(&shown, metric, left_out))
-            .over(Axis::log("ms"), unit)
+            .over(ChartAxis::log("ms"), unit)
             .series(series(&shown, metric))
             .rules(limits.iter().map(rule))
     };

@@ -1,31 +1,29 @@
 //! Charts over load: latency with the promise and the answer, goodput, attainment.
 
-use goodput_campaign::sweep::{
-    Axis as Raised, Bounded, Figures, PointSpread, PointSummary, SweepSummary,
-};
+use goodput_campaign::sweep::{Axis, Bounded, Figures, PointSpread, PointSummary, SweepSummary};
 use goodput_model::{SloStatistic, SloTerm};
 
 use super::answer::interval;
 use crate::sweep::{Latency, bare, level_axis, level_number, on_curve, peak, pooled, unit};
 use goodput_document::number::{cell, percent, range, trimmed};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Rule, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 use goodput_model::plain;
 
 /// The horizontal axis of all these.
-pub(crate) fn over(axis: Raised, points: &[&PointSummary]) -> Axis {
+pub(crate) fn over(axis: Axis, points: &[&PointSummary]) -> ChartAxis {
     let (label, is_log) = level_axis(axis, points);
-    if is_log { Axis::log(label) } else { Axis::linear(label) }
+    if is_log { ChartAxis::log(label) } else { ChartAxis::linear(label) }
 }
 
 /// A level and a figure with its interval, for a tooltip.
-fn figure_note(axis: Raised, x: f64, found: Bounded, of: &str) -> String {
+fn figure_note(axis: Axis, x: f64, found: Bounded, of: &str) -> String {
     let ends = range(found.low, found.high, cell);
     format!("{} {}, {}{ends} {of}", level_number(axis, x), unit(axis), cell(found.value))
 }
 
 /// The pooled figures of each level, in this unit.
 pub(crate) fn dots(
-    axis: Raised,
+    axis: Axis,
     points: &[&PointSummary],
     of: impl Fn(&Figures) -> Option<Bounded>,
     unit: &str,
@@ -56,13 +54,13 @@ pub(crate) fn latencies(summary: &SweepSummary) -> Vec<Chart> {
 }
 
 /// The curves of one latency, without what they are compared with.
-pub(crate) fn latency(points: &[&PointSummary], axis: Raised, latency: Latency) -> Chart {
+pub(crate) fn latency(points: &[&PointSummary], axis: Axis, latency: Latency) -> Chart {
     let series = |name: &str, tone, of: fn(PointSpread) -> Option<Bounded>| {
         let dots = dots(axis, points, |figures| of(latency.spread(figures)), "ms");
         ChartSeries::new(name, Shape::Points, tone, dots)
     };
     Chart::new(latency.chart(), format!("{} over {}", latency.name(), level_axis(axis, points).0))
-        .over(over(axis, points), Axis::log("ms"))
+        .over(over(axis, points), ChartAxis::log("ms"))
         .series([
             series("p50", 0, |spread| spread.p50),
             series("p90", 1, |spread| spread.p90),
@@ -161,7 +159,7 @@ fn attainment(summary: &SweepSummary, points: &[&PointSummary]) -> Chart {
         .map(|share| Rule::Height(share, format!("{} % must be good", trimmed(share))));
     Chart::new("attainment-over-load", "Share of good requests")
         .says(least + "Bars are 95 % intervals; the line never rises with load (isotonic fit).")
-        .over(over(axis, points), Axis::between("good, %"))
+        .over(over(axis, points), ChartAxis::between("good, %"))
         .series([
             ChartSeries::new("fit", Shape::Line, 7, fit),
             ChartSeries::new("good requests", Shape::Marks, 2, shares),

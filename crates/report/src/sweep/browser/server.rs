@@ -1,6 +1,6 @@
 //! Queue, batch, caches, GPUs and energy, as far as anybody told.
 
-use goodput_campaign::sweep::{Axis as Raised, Figures, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Axis, Figures, PointSummary, SweepSummary};
 use goodput_stats::{LevelSummary, ServerSummary, Summary};
 
 use super::load::{dots, over};
@@ -8,7 +8,7 @@ use super::{found, named_level};
 use crate::sweep::{Latency, bare, batch_medians, level_number, on_curve, unit};
 use crate::view::SweepView;
 use goodput_document::number::{cell, percent};
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 use goodput_document::{Block, Cell, Column, Table};
 
 pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
@@ -18,7 +18,7 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
 }
 
 /// A level of the server at each load: mean of its runs.
-fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Raised) -> Vec<Dot> {
+fn levels(view: &SweepView<'_>, points: &[&PointSummary], name: &str, axis: Axis) -> Vec<Dot> {
     let mean = |point: &PointSummary| {
         let server = found(view, point)?.summary.server.as_ref()?;
         let level: &LevelSummary = server.levels.get(name)?;
@@ -79,7 +79,7 @@ pub(crate) fn batches(summary: &SweepSummary) -> Chart {
     };
     Chart::new("latency-over-batch", "Medians over the server's batch size")
         .says("What a larger batch costs each request. Each mark is a point of the sweep.")
-        .over("requests in the batch (mean)", Axis::log("ms"))
+        .over("requests in the batch (mean)", ChartAxis::log("ms"))
         .series([series(Latency::Ttft, 0), series(Latency::Tpot, 1)])
 }
 

@@ -8,7 +8,7 @@ use crate::sweep::{
     LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
 };
 use goodput_document::number::cell;
-use goodput_document::svg::{Axis, Chart, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let points = on_curve(&summary.points);
@@ -66,7 +66,7 @@ pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
     vec![
         Chart::new("open-and-closed", "p99 TTFT over requests in flight")
             .says(says + ".")
-            .over("requests in flight", Axis::log("ms"))
+            .over("requests in flight", ChartAxis::log("ms"))
             .series([
                 series("open loop", 0, |pair| pair.open),
                 series("closed loop", 1, |pair| pair.closed),

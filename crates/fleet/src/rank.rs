@@ -1,6 +1,6 @@
-//! A member: joins rank 0, does what it is told, and hands over what it leaves.
+//! A rank: joins rank 0, does what it is told, and hands over what it leaves.
 //!
-//! One thread speaks with rank 0 ([`link`]); the methods of [`Member`] look at what it has heard, and
+//! One thread speaks with rank 0 ([`link`]); the methods of [`JoinedRank`] look at what it has heard, and
 //! none of them waits for longer than it is told, or than rank 0 is heard.
 
 mod join;
@@ -16,18 +16,18 @@ use goodput_model::{ClockOffset, Nanos, Shard};
 use tokio::sync::mpsc;
 
 use crate::frame::{FrameKind, LARGEST_MESSAGE};
-use crate::message::{ToLeader, short};
+use crate::message::{ToCoordinator, short};
 use crate::{Clocks, FleetError, Order, Token, Totals};
-use link::{MemberInbox, MemberShared, Out};
+use link::{Out, RankInbox, RankShared};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
 /// Letters of a word to rank 0.
 const WORDS: usize = 4_096;
 
-/// How a member joins.
+/// How a rank joins.
 #[derive(Debug, Clone)]
-pub struct MemberSettings {
+pub struct RankSettings {
     /// Which part of the run it sends.
     pub shard: Shard,
     /// What all share; none is enough on the loopback.
@@ -44,7 +44,7 @@ pub struct MemberSettings {
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum NextOrder {
     /// This is to be prepared.
     Order(Order),
     /// Nothing yet.
@@ -67,7 +67,7 @@ pub enum Start {
     },
     /// Nothing was said yet.
     Waiting,
-    /// The others begin without this one, or it was taken back; [`Member::next`] says what follows.
+    /// The others begin without this one, or it was taken back; [`JoinedRank::next`] says what follows.
     Missed,
     /// Rank 0 has said that nothing follows.
     End,
@@ -75,22 +75,22 @@ pub enum Start {
     Lost(String),
 }
 
-/// A member that has joined. Dropping it says goodbye, within a second.
+/// A rank that has joined. Dropping it says goodbye, within a second.
 #[derive(Debug)]
-pub struct Member {
-    shared: Arc<MemberShared>,
+pub struct JoinedRank {
+    shared: Arc<RankShared>,
     fleet: String,
     control: Option<mpsc::Sender<Out>>,
     files: Option<mpsc::Sender<Out>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Member {
+impl JoinedRank {
     /// Joins rank 0 at `host:port`; tries again until the deadline, as it may start later. After each
     /// try that failed `look` is told why; `false` gives up.
     pub fn join(
         address: &str,
-        settings: &MemberSettings,
+        settings: &RankSettings,
         look: impl FnMut(&str) -> bool,
     ) -> Result<Self, FleetError> {
         join::join(address, settings, look)
@@ -102,22 +102,22 @@ impl Member {
     }
 
     /// Waits for an order, so long at most. Of several that came meanwhile it is the last.
-    pub fn next(&self, timeout: Nanos) -> Next {
+    pub fn next(&self, timeout: Nanos) -> NextOrder {
         let deadline = now() + timeout;
         loop {
             let next = self.shared.look(|heard| {
                 let order = heard.order.take();
                 match (order, heard) {
-                    (Some(order), _) => Next::Order(order),
-                    (None, MemberInbox { has_ended: true, .. }) => Next::End,
-                    (None, MemberInbox { lost: Some(why), .. }) => Next::Lost(why.clone()),
-                    (None, _) => Next::Nothing,
+                    (Some(order), _) => NextOrder::Order(order),
+                    (None, RankInbox { has_ended: true, .. }) => NextOrder::End,
+                    (None, RankInbox { lost: Some(why), .. }) => NextOrder::Lost(why.clone()),
+                    (None, _) => NextOrder::Nothing,
                 }
             });
-            if let Next::Order(order) = &next {
+            if let NextOrder::Order(order) = &next {
                 self.shared.number.store(order.number, Ordering::Release);
             }
-            if next != Next::Nothing || now() >= deadline {
+            if next != NextOrder::Nothing || now() >= deadline {
                 return next;
             }
             self.shared.pause(deadline.min(now() + LOOK_UP));
@@ -126,12 +126,12 @@ impl Member {
 
     /// Says that the order is prepared.
     pub fn ready(&self) -> Result<(), FleetError> {
-        self.say(&ToLeader::Ready { number: self.number() })
+        self.say(&ToCoordinator::Ready { number: self.number() })
     }
 
     /// Says that the order cannot be carried out, or not to its end: nothing of it will be handed over.
     pub fn refuse(&self, why: &str) -> Result<(), FleetError> {
-        self.say(&ToLeader::Cannot { number: self.number(), why: short(why, WORDS) })
+        self.say(&ToCoordinator::Cannot { number: self.number(), why: short(why, WORDS) })
     }
 
     /// Waits for the word to begin, so long at most.
@@ -157,7 +157,7 @@ impl Member {
 
     /// Says that all was sent, with a line for people.
     pub fn done(&self, summary: &str) -> Result<(), FleetError> {
-        self.say(&ToLeader::Done { number: self.number(), summary: short(summary, WORDS) })
+        self.say(&ToCoordinator::Done { number: self.number(), summary: short(summary, WORDS) })
     }
 
     /// Whether nothing more of the order is to be sent.
@@ -184,7 +184,7 @@ impl Member {
         self.shared.number.load(Ordering::Acquire)
     }
 
-    fn say(&self, what: &ToLeader) -> Result<(), FleetError> {
+    fn say(&self, what: &ToCoordinator) -> Result<(), FleetError> {
         let out = message(what)?;
         let is_sent = self.control.as_ref().is_some_and(|control| control.try_send(out).is_ok());
         if is_sent { Ok(()) } else { Err(self.lost()) }
@@ -199,7 +199,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for JoinedRank {
     fn drop(&mut self) {
         (self.control, self.files) = (None, None);
         self.shared.leaves.notify_one();
@@ -210,7 +210,7 @@ impl Drop for Member {
     }
 }
 
-fn message(what: &ToLeader) -> Result<Out, FleetError> {
+fn message(what: &ToCoordinator) -> Result<Out, FleetError> {
     let said = serde_json::to_vec(what).map_err(std::io::Error::from)?;
     if said.len() > LARGEST_MESSAGE {
         let (bytes, most) = (said.len(), LARGEST_MESSAGE);

@@ -1,4 +1,4 @@
-//! The clients of a merged run, and what a shard by itself is.
+//! The ranks of a merged run, and what a shard by itself is.
 
 use goodput_model::{Caveat, ShardPart, Verdict};
 use goodput_stats::{RunFacts, Summary};
@@ -7,22 +7,22 @@ use super::HTML;
 use goodput_document::number::count;
 use goodput_document::{Block, Column, Fact, Formats, Section, Table};
 
-/// Clients that a page has room for.
+/// Ranks that a page has room for.
 const ROWS: usize = 20;
 
-/// The headings of a table of clients.
+/// The headings of a table of ranks.
 const HEAD: [&str; 7] =
     ["rank", "requests", "late, ms", "± ms", "wall clock, ms", "verdict", "machine, and why"];
 
-/// The clients as cells, the sick first, and how many more there are.
-struct ClientRows {
+/// The ranks as cells, those with problems first, and how many more there are.
+struct RankRows {
     rows: Vec<Vec<String>>,
     /// A line about those that are not shown, where there are such.
     more: Option<String>,
 }
 
-/// What a page says of the clients; none of a run of one.
-fn cells(summary: &Summary) -> Option<ClientRows> {
+/// What a page says of the ranks; none of a run of one.
+fn cells(summary: &Summary) -> Option<RankRows> {
     let all = &summary.run.shards;
     let mut shown: Vec<&ShardPart> = all.iter().collect();
     shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
@@ -40,10 +40,10 @@ fn cells(summary: &Summary) -> Option<ClientRows> {
             ),
         }
     });
-    (!all.is_empty()).then_some(ClientRows { rows, more })
+    (!all.is_empty()).then_some(RankRows { rows, more })
 }
 
-/// How much there is to say of a client.
+/// How much there is to say of a rank.
 fn trouble(part: &ShardPart) -> u8 {
     match part.verdict {
         _ if !part.is_there => 4,
@@ -79,7 +79,7 @@ fn why(part: &ShardPart) -> String {
         said.push(part.host.clone());
     }
     if let Some(at) = part.cut_s {
-        said.push(format!("its record ends at {at:.1} s"));
+        said.push(format!("its log ends at {at:.1} s"));
     }
     if part.lost_records > 0 {
         said.push(format!("{} records lost", count(part.lost_records)));
@@ -89,18 +89,18 @@ fn why(part: &ShardPart) -> String {
         said.push(worst.message.clone());
     }
     if !part.is_there {
-        said.push("no record".to_owned());
+        said.push("no log".to_owned());
     }
     said.join("; ")
 }
 
-/// The clients as a table.
+/// The ranks as a table.
 pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::new("clients", "Clients");
-    let Some(ClientRows { rows, more }) = cells(summary) else { return section };
+    let section = Section::new("ranks", "Ranks");
+    let Some(RankRows { rows, more }) = cells(summary) else { return section };
     let caption = "The ranks that sent this load together, those with problems first";
     let last = HEAD.len() - 1;
-    let table = Table::from_subjects("Clients", caption, rows)
+    let table = Table::from_subjects("Ranks", caption, rows)
         .each(
             HEAD.into_iter().enumerate(),
             |(place, head)| match place {
@@ -122,7 +122,7 @@ pub(super) fn section(summary: &Summary) -> Section {
 
 /// The same as prose, for the page of a terminal.
 pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
-    let Some(ClientRows { rows, more }) = cells(summary) else { return Vec::new() };
+    let Some(RankRows { rows, more }) = cells(summary) else { return Vec::new() };
     let prose = rows.iter().filter_map(|row| {
         let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { return None };
         let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
@@ -131,19 +131,17 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
         let wall = known(wall, format!(", wall clock {wall} ms"));
         Some(format!("rank {rank}: {verdict}, {requests} requests{late}{wall}; {why}"))
     });
-    Fact::several("Clients", prose.chain(more))
+    Fact::several("Ranks", prose.chain(more))
 }
 
-/// What a reader of a part must know first; none of a whole run.
-pub(super) fn part(run: &RunFacts) -> Option<String> {
+/// What a reader of a shard must know first; none of a whole run.
+pub(super) fn shard(run: &RunFacts) -> Option<Fact> {
     let shard = run.shard.as_ref().map(|facts| facts.shard).filter(|shard| shard.is_part())?;
-    Some(format!(
-        "shard {} of {} (from 0): the part of the load that one of {} ranks sent; rates and counts \
-         are those of this shard, and `goodput merge` combines all shards",
-        shard.index(),
-        shard.count(),
-        shard.count()
-    ))
+    let (index, count) = (shard.index(), shard.count());
+    // Short enough for the short page.
+    let text =
+        format!("{index} of {count} (from 0): part of the load; `goodput merge` combines shards");
+    Some(Fact::new("Shard", text))
 }
 
 #[cfg(test)]
@@ -153,7 +151,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::tests::old;
 
-    fn client(rank: u32, of: u32) -> Value {
+    fn one(rank: u32, of: u32) -> Value {
         json!({"shard": format!("{rank}/{of}"), "fleet": "f", "host": format!("node-{rank}, 8 × CPU"),
             "clock": {"offset_ns": 1_250_000, "error_ns": 40_000, "wall_ns": -1_500_000}, "is_there": true,
             "is_whole": true, "late_ms": 0.25, "requests": 12_500, "lost_records": 0,
@@ -162,7 +160,7 @@ pub(crate) mod tests {
 
     /// One is well, one was cut, one is sick, one is missing.
     pub(crate) fn four() -> Value {
-        let mut all: Vec<Value> = (0..4).map(|rank| client(rank, 4)).collect();
+        let mut all: Vec<Value> = (0..4).map(|rank| one(rank, 4)).collect();
         all[1]["cut_s"] = json!(12.34);
         all[1]["is_whole"] = json!(false);
         all[2]["verdict"] = json!("void");
@@ -174,7 +172,7 @@ pub(crate) mod tests {
         json!(all)
     }
 
-    fn found(shards: Value) -> Option<ClientRows> {
+    fn found(shards: Value) -> Option<RankRows> {
         let mut value = old();
         value["run"]["shards"] = shards;
         cells(&serde_json::from_value::<Summary>(value).unwrap())
@@ -182,7 +180,7 @@ pub(crate) mod tests {
 
     #[test]
     fn those_in_trouble_come_first_and_the_rest_is_counted() {
-        let ranks = |cells: &ClientRows| -> Vec<String> {
+        let ranks = |cells: &RankRows| -> Vec<String> {
             cells.rows.iter().map(|row| row[0].clone()).collect()
         };
         let four = found(four()).unwrap();
@@ -190,7 +188,7 @@ pub(crate) mod tests {
             (ranks(&four), four.more),
             (["3", "2", "1", "0"].map(str::to_owned).to_vec(), None)
         );
-        let mut many: Vec<Value> = (0..1_300).map(|rank| client(rank, 1_300)).collect();
+        let mut many: Vec<Value> = (0..1_300).map(|rank| one(rank, 1_300)).collect();
         many[1_299]["verdict"] = json!("suspect");
         let many = found(json!(many)).unwrap();
         assert_eq!(
@@ -198,16 +196,16 @@ pub(crate) mod tests {
             (20, "1299", "0")
         );
         assert_eq!(many.more.as_deref(), Some("1,280 more ranks are not shown: none had problems"));
-        assert!(found(json!([])).is_none(), "a run of one client has no such section");
+        assert!(found(json!([])).is_none(), "a run of one rank has no such section");
     }
 
     #[test]
-    fn only_a_part_is_called_one() {
+    fn only_a_shard_is_called_one() {
         let mut run = RunFacts::default();
-        assert_eq!(part(&run), None);
+        assert_eq!(shard(&run), None);
         run.shard = serde_json::from_value(json!({"shard": "0/1"})).unwrap();
-        assert_eq!(part(&run), None);
+        assert_eq!(shard(&run), None);
         run.shard = serde_json::from_value(json!({"shard": "1/3"})).unwrap();
-        assert!(part(&run).unwrap().starts_with("shard 1 of 3 "));
+        assert!(shard(&run).unwrap().text.starts_with("1 of 3 "));
     }
 }

@@ -1,4 +1,4 @@
-//! Taking the files of members: who offers what, whose turn it is, and what has come of it.
+//! Taking the files of ranks: who offers what, whose turn it is, and what has come of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use goodput_model::Nanos;
 
 use super::state::FleetState;
 use super::store::StoreItem;
-use super::{LOOK_UP, Leader, MemberPhase};
-use crate::message::{ToMember, UPLOADED, WENT_ON, short};
+use super::{Coordinator, LOOK_UP, RankPhase};
+use crate::message::{ToRank, UPLOADED, WENT_ON, short};
 
-/// Members whose files are taken at once; the others wait, so that folders become whole one after
+/// Ranks whose files are taken at once; the others wait, so that folders become whole one after
 /// another.
 const AT_ONCE: usize = 16;
-/// Letters of a member's reason that are kept.
+/// Letters of a rank's reason that are kept.
 const REASON: usize = 1_000;
 
 /// Names and sizes of files.
 pub(super) type Files = Vec<(String, u64)>;
 
-/// How far the files of a member are.
+/// How far the files of a rank are.
 #[derive(Debug, Default)]
 pub(super) enum Upload {
     #[default]
@@ -35,7 +35,7 @@ pub(super) enum Upload {
     Taking,
     /// They arrive after the wait has ended.
     Ignored,
-    /// They are where they belong: the member shares our disk.
+    /// They are where they belong: the rank shares our disk.
     InPlace,
 }
 
@@ -76,11 +76,11 @@ fn flaw(files: &Files, most: u64) -> Option<String> {
 }
 
 impl FleetState {
-    /// A member offers files.
+    /// A rank offers files.
     pub(super) fn offered(&mut self, rank: u32, number: u64, files: Files, most: u64) {
         let is_present = self.number() == Some(number);
         let Some(peer) = self.peers.get_mut(&rank) else { return };
-        let took_part = matches!(peer.phase, MemberPhase::Running | MemberPhase::Done);
+        let took_part = matches!(peer.phase, RankPhase::Running | RankPhase::Done);
         let flaw = match flaw(&files, most) {
             _ if !is_present => Some(WENT_ON.to_owned()),
             _ if !took_part => Some("it does not take part in this order".to_owned()),
@@ -91,7 +91,7 @@ impl FleetState {
             flaw => flaw,
         };
         if let Some(why) = flaw {
-            peer.tell(&ToMember::Taken { number, refused: Some(why.clone()) });
+            peer.tell(&ToRank::Taken { number, refused: Some(why.clone()) });
             if is_present {
                 peer.upload.forget();
                 peer.upload = Upload::Refused(why);
@@ -102,10 +102,10 @@ impl FleetState {
         self.grant();
     }
 
-    /// A member has written its files where they belong.
+    /// A rank has written its files where they belong.
     pub(super) fn kept(&mut self, rank: u32) {
         if let Some(peer) = self.peers.get_mut(&rank)
-            && matches!(peer.phase, MemberPhase::Running | MemberPhase::Done)
+            && matches!(peer.phase, RankPhase::Running | RankPhase::Done)
         {
             peer.upload = Upload::InPlace;
         }
@@ -125,7 +125,7 @@ impl FleetState {
         });
         for (files, into, peer) in offered.take(AT_ONCE.saturating_sub(under_way)) {
             peer.upload = Upload::Granted(files, into);
-            peer.tell(&ToMember::Take { number });
+            peer.tell(&ToRank::Take { number });
         }
     }
 
@@ -164,24 +164,24 @@ impl FleetState {
         }
     }
 
-    /// The files of a member are whole, or will never be.
+    /// The files of a rank are whole, or will never be.
     pub(super) fn stored(&mut self, rank: u32, connection: u64, result: Result<PathBuf, String>) {
         let number = self.number().unwrap_or_default();
         let Some(peer) = self.peer(rank, connection) else { return };
         if !matches!(peer.upload, Upload::Taking) {
             return;
         }
-        // What the disk says is for us; the member hears that it failed.
+        // What the disk says is for us; the rank hears that it failed.
         let refused = result.as_ref().err().cloned();
         peer.upload = if refused.is_some() { Upload::Ignored } else { Upload::None };
-        peer.tell(&ToMember::Taken { number, refused });
+        peer.tell(&ToRank::Taken { number, refused });
         if let Some(collecting) = &mut self.collecting {
             collecting.results.insert(rank, result);
         }
         self.grant();
     }
 
-    /// A member is gone: what it has not sent will not come.
+    /// A rank is gone: what it has not sent will not come.
     pub(super) fn was_lost(&mut self, rank: u32, why: &str) {
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         let was_sending = peer.upload.is_under_way();
@@ -210,8 +210,8 @@ impl FleetState {
                         collecting.results.insert(*rank, Ok(into.clone()));
                         continue;
                     }
-                    (MemberPhase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
-                    (MemberPhase::Running | MemberPhase::Done, _) if peer.is_there() => continue,
+                    (RankPhase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
+                    (RankPhase::Running | RankPhase::Done, _) if peer.is_there() => continue,
                     _ => peer.lost.as_ref().map_or_else(
                         || "it did not take part".to_owned(),
                         |why| format!("the connection was lost: {why}"),
@@ -230,7 +230,7 @@ impl FleetState {
         for (rank, peer) in &mut self.peers {
             if !collecting.results.contains_key(rank) {
                 peer.upload.forget();
-                peer.tell(&ToMember::Taken { number, refused: Some(late.to_owned()) });
+                peer.tell(&ToRank::Taken { number, refused: Some(late.to_owned()) });
             }
         }
         let ranks = collecting.into.into_keys();
@@ -253,13 +253,13 @@ pub(super) enum Taking {
     Ignored,
 }
 
-/// Why the rest of a member's files will not come, as it says.
+/// Why the rest of a rank's files will not come, as it says.
 pub(super) fn reason(text: &str) -> String {
     format!("it gave up: {}", short(text, REASON))
 }
 
-impl Leader {
-    /// Takes the files of all members that had a part in this order, each into its folder: those
+impl Coordinator {
+    /// Takes the files of all ranks that had a part in this order, each into its folder: those
     /// appear when they are whole, and there must be nothing there before. Waits until all are here,
     /// or nothing more can come, or until this instant; says of every rank what came of it. Meanwhile
     /// `look` is called with how many are settled; `false` gives up.

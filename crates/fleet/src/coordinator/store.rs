@@ -1,7 +1,7 @@
-//! Writes what members hand over: on a thread of its own, as disks may wait and clocks may not.
+//! Writes what ranks hand over: on a thread of its own, as disks may wait and clocks may not.
 //!
-//! The files of a member go into a folder next to the final one, which gets its name when all
-//! are there, each as long as the member said.
+//! The files of a rank go into a folder next to the final one, which gets its name when all
+//! are there, each as long as the rank said.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::collect::Files;
-use super::state::LeaderShared;
+use super::state::CoordinatorShared;
 use crate::message::TEXT;
 
 /// Pieces that wait for the disk at most: 16 MiB.
@@ -50,8 +50,8 @@ pub(super) enum StoreItem {
 }
 
 /// Writes until every sender is gone.
-pub(super) fn run(shared: &Arc<LeaderShared>, mut items: mpsc::Receiver<StoreItem>) {
-    let mut folders: HashMap<u64, MemberFolder> = HashMap::new();
+pub(super) fn run(shared: &Arc<CoordinatorShared>, mut items: mpsc::Receiver<StoreItem>) {
+    let mut folders: HashMap<u64, RankFolder> = HashMap::new();
     while let Some(item) = items.blocking_recv() {
         let connection = match &item {
             StoreItem::Begin { connection, .. }
@@ -62,7 +62,7 @@ pub(super) fn run(shared: &Arc<LeaderShared>, mut items: mpsc::Receiver<StoreIte
             | StoreItem::Gone { connection } => *connection,
         };
         if let StoreItem::Begin { rank, into, files, .. } = item {
-            folders.insert(connection, MemberFolder::new(rank, into, files));
+            folders.insert(connection, RankFolder::new(rank, into, files));
             continue;
         }
         let Some(folder) = folders.get_mut(&connection) else { continue };
@@ -85,8 +85,8 @@ pub(super) fn run(shared: &Arc<LeaderShared>, mut items: mpsc::Receiver<StoreIte
     }
 }
 
-/// The incomplete folder of a member.
-struct MemberFolder {
+/// The incomplete folder of a rank.
+struct RankFolder {
     rank: u32,
     into: PathBuf,
     part: PathBuf,
@@ -97,7 +97,7 @@ struct MemberFolder {
     is_made: bool,
 }
 
-impl MemberFolder {
+impl RankFolder {
     fn new(rank: u32, into: PathBuf, files: Files) -> Self {
         let mut part = into.clone().into_os_string();
         part.push(".part");
@@ -170,10 +170,10 @@ impl MemberFolder {
     }
 }
 
-impl Drop for MemberFolder {
+impl Drop for RankFolder {
     fn drop(&mut self) {
         if self.is_made {
-            // Incomplete files are removed: the member still has all of them.
+            // Incomplete files are removed: the rank still has all of them.
             let _ = fs::remove_dir_all(&self.part);
         }
     }

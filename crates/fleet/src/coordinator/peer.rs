@@ -1,4 +1,4 @@
-//! One member, as rank 0 sees it.
+//! One rank, as rank 0 sees it.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use tokio::sync::{Notify, mpsc};
 
 use super::collect::Upload;
 use super::state::{Said, message};
-use super::{MemberPhase, MemberState};
+use super::{RankPhase, RankState};
 use crate::Totals;
 use crate::burst::{Burst, MeasuredOffset, there};
-use crate::message::ToMember;
+use crate::message::ToRank;
 
-/// A member.
+/// A rank.
 #[derive(Debug)]
 pub(super) struct Peer {
     connection: u64,
@@ -20,7 +20,7 @@ pub(super) struct Peer {
     /// None once it is gone.
     out: Option<mpsc::Sender<Said>>,
     cut: Arc<Notify>,
-    pub(super) phase: MemberPhase,
+    pub(super) phase: RankPhase,
     /// It was told to begin this order.
     has_begun: bool,
     /// Why it was lost first since this order was placed.
@@ -42,7 +42,7 @@ impl Peer {
             host,
             out: Some(out),
             cut: Arc::default(),
-            phase: MemberPhase::Joined,
+            phase: RankPhase::Joined,
             has_begun: false,
             lost: None,
             clock: None,
@@ -55,8 +55,8 @@ impl Peer {
         }
     }
 
-    pub(super) fn state(&self, rank: u32) -> MemberState {
-        MemberState {
+    pub(super) fn state(&self, rank: u32) -> RankState {
+        RankState {
             rank,
             host: self.host.clone(),
             is_there: self.is_there(),
@@ -78,13 +78,13 @@ impl Peer {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.is_there() && self.phase == MemberPhase::Ready
+        self.is_there() && self.phase == RankPhase::Ready
     }
 
     /// Whether it may yet be ready: it prepares, or its clock is not known.
     pub(super) fn is_to_come(&self) -> bool {
         let lacks_clock = self.is_ready() && self.clock.is_none();
-        self.is_there() && self.phase == MemberPhase::Preparing || lacks_clock
+        self.is_there() && self.phase == RankPhase::Preparing || lacks_clock
     }
 
     /// What ends its task at once.
@@ -92,7 +92,7 @@ impl Peer {
         Arc::clone(&self.cut)
     }
 
-    pub(super) fn tell(&mut self, what: &ToMember) {
+    pub(super) fn tell(&mut self, what: &ToRank) {
         self.put(&message(what));
     }
 
@@ -113,9 +113,8 @@ impl Peer {
         self.out = None;
         self.burst = None;
         self.lost.get_or_insert_with(|| why.to_owned());
-        if !matches!(self.phase, MemberPhase::Done | MemberPhase::Refused(_) | MemberPhase::Lost(_))
-        {
-            self.phase = MemberPhase::Lost(why.to_owned());
+        if !matches!(self.phase, RankPhase::Done | RankPhase::Refused(_) | RankPhase::Lost(_)) {
+            self.phase = RankPhase::Lost(why.to_owned());
         }
         self.cut.notify_one();
     }
@@ -129,7 +128,7 @@ impl Peer {
     }
 
     pub(super) fn prepare(&mut self, order: &Said) {
-        self.phase = MemberPhase::Preparing;
+        self.phase = RankPhase::Preparing;
         self.put(order);
     }
 
@@ -140,20 +139,20 @@ impl Peer {
         self.has_begun = false;
         if self.is_there() {
             self.lost = None;
-        } else if !matches!(self.phase, MemberPhase::Lost(_)) {
+        } else if !matches!(self.phase, RankPhase::Lost(_)) {
             // It was done with the order before, and has no part in this one.
-            self.phase = MemberPhase::Lost("it left after an earlier order".to_owned());
+            self.phase = RankPhase::Lost("it left after an earlier order".to_owned());
         }
     }
 
     /// It cannot go on: with the order, or, when that is done, with handing over its files.
     pub(super) fn cannot(&mut self, why: String) {
         match self.phase {
-            MemberPhase::Preparing | MemberPhase::Ready | MemberPhase::Running => {
+            RankPhase::Preparing | RankPhase::Ready | RankPhase::Running => {
                 self.upload.forget();
-                self.phase = MemberPhase::Refused(why);
+                self.phase = RankPhase::Refused(why);
             }
-            MemberPhase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
+            RankPhase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
                 self.upload = Upload::Refused(why);
             }
             _ => {}
@@ -176,9 +175,9 @@ impl Peer {
         let Some(MeasuredOffset { clock, .. }) = self.clock.filter(|_| self.is_ready()) else {
             return false;
         };
-        self.phase = MemberPhase::Running;
+        self.phase = RankPhase::Running;
         self.has_begun = true;
-        self.tell(&ToMember::Go { number, at: there(at, clock), clock });
+        self.tell(&ToRank::Go { number, at: there(at, clock), clock });
         self.is_there()
     }
 
@@ -187,7 +186,7 @@ impl Peer {
         let mut burst = Burst::default();
         burst.ask(id, at);
         self.burst = Some(burst);
-        self.tell(&ToMember::Ping { id });
+        self.tell(&ToRank::Ping { id });
     }
 
     pub(super) fn is_comparing(&self) -> bool {
@@ -218,12 +217,12 @@ impl Peer {
             self.clock = self.clock.or(Some(measured));
             // The clock once more: what was done since is not the way.
             burst.ask(next, goodput_clock::now());
-            self.tell(&ToMember::Ping { id: next });
+            self.tell(&ToRank::Ping { id: next });
             return;
         }
         self.burst = None;
         let clock = measured.or_better(self.clock, ours.0);
         self.clock = Some(clock);
-        self.tell(&ToMember::Clock(clock.clock));
+        self.tell(&ToRank::Clock(clock.clock));
     }
 }

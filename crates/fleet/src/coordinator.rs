@@ -1,7 +1,7 @@
 //! Rank 0: listens, tells all what to do and when, and takes what they leave.
 //!
-//! One thread serves all members ([`serve`]), one writes what they hand over ([`store`]); the methods
-//! of [`Leader`] look at the [`state`] that all of them share, and put messages into queues that
+//! One thread serves all ranks ([`serve`]), one writes what they hand over ([`store`]); the methods
+//! of [`Coordinator`] look at the [`state`] that all of them share, and put messages into queues that
 //! never wait.
 
 mod away;
@@ -19,23 +19,23 @@ use goodput_clock::now;
 use goodput_model::{ClockOffset, Nanos};
 
 use crate::frame::LARGEST_MESSAGE;
-use crate::message::ToMember;
+use crate::message::ToRank;
 use crate::{FleetError, Order, Token, Totals};
 use peer::Peer;
 pub(crate) use serve::beat_of;
-use state::{LeaderShared, Placed};
+use state::{CoordinatorShared, Placed};
 
 /// How often a call that waits looks up.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
 /// The longest that clocks are compared before all begin.
 const COMPARING: Nanos = Nanos::from_millis(1_000);
-/// The longest that farewells may take; two milliseconds for each member where that is more.
+/// The longest that farewells may take; two milliseconds for each rank where that is more.
 const FAREWELL: Nanos = Nanos::from_millis(700);
 
 /// How rank 0 leads.
 #[derive(Debug, Clone)]
-pub struct LeaderSettings {
-    /// How many clients there are, itself included.
+pub struct CoordinatorSettings {
+    /// How many ranks there are, itself included.
     pub of: u32,
     /// What all share; none is enough on the loopback.
     pub token: Option<Token>,
@@ -52,7 +52,7 @@ pub struct LeaderSettings {
 pub struct PeerLimits {
     /// A peer that says nothing for so long is lost.
     pub silence: Nanos,
-    /// The bytes of all files that a member may hand over for an order.
+    /// The bytes of all files that a rank may hand over for an order.
     pub upload: u64,
     /// How long a stranger may take to prove who it is.
     pub proof: Nanos,
@@ -68,9 +68,9 @@ impl Default for PeerLimits {
     }
 }
 
-/// How far a member is.
+/// How far a rank is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberPhase {
+pub enum RankPhase {
     /// It is there, and has nothing to do.
     Joined,
     /// It has an order, and prepares it.
@@ -87,9 +87,9 @@ pub enum MemberPhase {
     Lost(String),
 }
 
-/// What is known of a member.
+/// What is known of a rank.
 #[derive(Debug, Clone)]
-pub struct MemberState {
+pub struct RankState {
     /// Which one.
     pub rank: u32,
     /// Its machine in a few words, as it says.
@@ -97,7 +97,7 @@ pub struct MemberState {
     /// Whether it is connected.
     pub is_there: bool,
     /// How far it is.
-    pub phase: MemberPhase,
+    pub phase: RankPhase,
     /// Whether it was told to begin this order, as those in [`Go::ranks`] were.
     pub has_begun: bool,
     /// Why it was lost in this order, where it was; it may be there again.
@@ -119,17 +119,17 @@ pub struct Go {
     pub ranks: Vec<u32>,
 }
 
-/// Rank 0. When it is dropped, all members lose it; [`Leader::end`] says goodbye first.
+/// Rank 0. When it is dropped, all ranks lose it; [`Coordinator::end`] says goodbye first.
 #[derive(Debug)]
-pub struct Leader {
-    shared: Arc<LeaderShared>,
+pub struct Coordinator {
+    shared: Arc<CoordinatorShared>,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Leader {
+impl Coordinator {
     /// Listens, from now until it is dropped.
-    pub fn listen(address: SocketAddr, settings: LeaderSettings) -> Result<Self, FleetError> {
+    pub fn listen(address: SocketAddr, settings: CoordinatorSettings) -> Result<Self, FleetError> {
         if settings.token.is_none() && !address.ip().to_canonical().is_loopback() {
             return Err(FleetError::TokenRequired(address));
         }
@@ -147,19 +147,19 @@ impl Leader {
         self.shared.lock().turned_away.sentences()
     }
 
-    /// All members that were ever there, by rank.
-    pub fn members(&self) -> Vec<MemberState> {
-        self.shared.lock().members()
+    /// all ranks that were ever there, in order.
+    pub fn ranks(&self) -> Vec<RankState> {
+        self.shared.lock().ranks()
     }
 
-    /// The latest counts of each member for this order, of those that were lost too.
+    /// The latest counts of each rank for this order, of those that were lost too.
     pub fn totals(&self) -> Vec<(u32, Totals)> {
         let state = self.shared.lock();
         let counted = state.peers.iter();
         counted.filter_map(|(rank, peer)| Some((*rank, peer.totals.clone()?))).collect()
     }
 
-    /// Waits until all members are there, or until this instant; says who is. Meanwhile
+    /// Waits until all ranks are there, or until this instant; says who is. Meanwhile
     /// `look` is called with those, again and again; `false` gives up.
     pub fn gather(&self, deadline: Nanos, mut look: impl FnMut(&[u32]) -> bool) -> Vec<u32> {
         let all = self.shared.settings.of.saturating_sub(1) as usize;
@@ -190,17 +190,17 @@ impl Leader {
 
     /// Waits until no rank prepares the order any more, and the clocks of all ready ranks are known,
     /// or until this instant; says how all are. Meanwhile `look` is called; `false` gives up.
-    pub fn wait_ready(&self, deadline: Nanos, mut look: impl FnMut() -> bool) -> Vec<MemberState> {
+    pub fn wait_ready(&self, deadline: Nanos, mut look: impl FnMut() -> bool) -> Vec<RankState> {
         loop {
             let is_over = !self.shared.lock().peers.values().any(Peer::is_to_come);
             if is_over || !look() || now() >= deadline {
-                return self.members();
+                return self.ranks();
             }
             self.shared.pause(deadline.min(now() + LOOK_UP));
         }
     }
 
-    /// Compares clocks once more, within a second (two milliseconds for each member where that is
+    /// Compares clocks once more, within a second (two milliseconds for each rank where that is
     /// more), then lets all that are ready begin so long after that. The others are told that they
     /// are not part of it.
     pub fn go(&self, ahead: Nanos) -> Go {
@@ -215,7 +215,7 @@ impl Leader {
         Go { at, ranks }
     }
 
-    /// So long, or two milliseconds for each member where that is more.
+    /// So long, or two milliseconds for each rank where that is more.
     fn at_least(&self, time: Nanos) -> Nanos {
         time.max(Nanos::from_millis(2 * u64::from(self.shared.settings.of)))
     }
@@ -224,12 +224,12 @@ impl Leader {
     pub fn stop(&self) {
         self.shared
             .lock()
-            .tell(|number| ToMember::Stop { number }, |phase| *phase == MemberPhase::Running);
+            .tell(|number| ToRank::Stop { number }, |phase| *phase == RankPhase::Running);
     }
 
     /// Asks all to give up this order at once.
     pub fn abort(&self) {
-        self.shared.lock().tell(|number| ToMember::Abort { number }, |_| true);
+        self.shared.lock().tell(|number| ToRank::Abort { number }, |_| true);
     }
 
     /// Tells all that nothing follows, and waits a little until they have heard it.
@@ -242,7 +242,7 @@ impl Leader {
     }
 }
 
-impl Drop for Leader {
+impl Drop for Coordinator {
     fn drop(&mut self) {
         self.shared.stop.notify_one();
         for thread in self.threads.drain(..) {

@@ -12,11 +12,11 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::link::{self, LinkThread, MemberShared, Out, Stream};
-use super::{LOOK_UP, Member, MemberSettings};
+use super::link::{self, LinkThread, Out, RankShared, Stream};
+use super::{JoinedRank, LOOK_UP, RankSettings};
 use crate::channel::{Channel, ChannelFailure};
 use crate::frame::{self, FrameError, LARGEST_MESSAGE};
-use crate::message::{Hello, ToMember};
+use crate::message::{Hello, ToRank};
 use crate::{FleetError, Token};
 
 /// How long one address may take.
@@ -27,7 +27,7 @@ const PROVING: Duration = Duration::from_secs(15);
 const AGAIN: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(1_000));
 /// Messages that wait to be sent at most.
 const QUEUE: usize = 64;
-/// Members that send counts with every beat; of more, each does so less often, so that rank 0 reads
+/// Ranks that send counts with every beat; of more, each does so less often, so that rank 0 reads
 /// this many in a second.
 const REPORTS: u32 = 512;
 /// Pieces of files that wait to be sent at most.
@@ -35,9 +35,9 @@ const PIECES: usize = 4;
 /// What rank 0 may say about silence.
 const SILENCE: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_millis(3_600_000));
 
-/// What a member needs to speak with rank 0.
+/// What a rank needs to speak with rank 0.
 struct Entered {
-    shared: Arc<MemberShared>,
+    shared: Arc<RankShared>,
     fleet: String,
     control: mpsc::Sender<Out>,
     files: mpsc::Sender<Out>,
@@ -83,9 +83,9 @@ impl From<FrameError> for Tried {
 /// who listens there may take, the caller is asked all the time.
 pub(super) fn join(
     address: &str,
-    settings: &MemberSettings,
+    settings: &RankSettings,
     mut look: impl FnMut(&str) -> bool,
-) -> Result<Member, FleetError> {
+) -> Result<JoinedRank, FleetError> {
     let (news, heard) = channel();
     let (at, own) = (address.to_owned(), settings.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -96,7 +96,7 @@ pub(super) fn join(
         match heard.recv_timeout(LOOK_UP.into()) {
             Ok(Ok(Entered { shared, fleet, control, files })) => {
                 let (control, files) = (Some(control), Some(files));
-                return Ok(Member { shared, fleet, control, files, thread: Some(thread) });
+                return Ok(JoinedRank { shared, fleet, control, files, thread: Some(thread) });
             }
             Ok(Err(Tried::Never(error))) => return Err(error),
             Ok(Err(Tried::Again(reason))) => why = reason,
@@ -106,16 +106,16 @@ pub(super) fn join(
             }
         }
         if !look(&why) || now() >= settings.deadline {
-            return Err(FleetError::NoLeader { address: address.to_owned(), why });
+            return Err(FleetError::NoCoordinator { address: address.to_owned(), why });
         }
     }
 }
 
-/// The thread of a member: tries until rank 0 accepts it, or the caller gives up.
+/// The thread of a rank: tries until rank 0 accepts it, or the caller gives up.
 fn speak(
     runtime: &Runtime,
     address: &str,
-    settings: &MemberSettings,
+    settings: &RankSettings,
     news: &Sender<Result<Entered, Tried>>,
 ) {
     let mut again = AGAIN.0;
@@ -124,7 +124,7 @@ fn speak(
             Ok((stream, fleet, silence)) => {
                 let (control, said) = mpsc::channel(QUEUE);
                 let (files, pieces) = mpsc::channel(PIECES);
-                let shared = Arc::new(MemberShared::default());
+                let shared = Arc::new(RankShared::default());
                 let line = LinkThread {
                     shared: Arc::clone(&shared),
                     clocks: settings.clocks,
@@ -152,11 +152,11 @@ fn speak(
 type Welcomed = (Stream, String, Nanos);
 
 /// One try, at each address that the name has.
-fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<Welcomed, Tried> {
+fn enter(runtime: &Runtime, address: &str, settings: &RankSettings) -> Result<Welcomed, Tried> {
     let mut failed = Tried::Again("the name has no address".to_owned());
     let found = address.to_socket_addrs().map_err(|error| match error.kind() {
         // Not a name with a port: it will never be one.
-        io::ErrorKind::InvalidInput => Tried::Never(FleetError::NoLeader {
+        io::ErrorKind::InvalidInput => Tried::Never(FleetError::NoCoordinator {
             address: address.to_owned(),
             why: "the address is not HOST:PORT".to_owned(),
         }),
@@ -174,7 +174,7 @@ fn enter(runtime: &Runtime, address: &str, settings: &MemberSettings) -> Result<
     Err(failed)
 }
 
-async fn enter_at(address: SocketAddr, settings: &MemberSettings) -> Result<Welcomed, Tried> {
+async fn enter_at(address: SocketAddr, settings: &RankSettings) -> Result<Welcomed, Tried> {
     let late = |_| Tried::Again("no answer in time".to_owned());
     let connecting = tokio::time::timeout(CONNECTING, TcpStream::connect(address));
     let stream = connecting.await.map_err(late)??;
@@ -187,10 +187,10 @@ async fn enter_at(address: SocketAddr, settings: &MemberSettings) -> Result<Welc
         let mut channel = Channel::connect(stream).await?;
         channel.join(&token, &settings.version, &hello).await?;
         match frame::hear(&mut channel.stream, LARGEST_MESSAGE).await? {
-            ToMember::Welcome { fleet, silence } => {
+            ToRank::Welcome { fleet, silence } => {
                 Ok((channel.stream, fleet, silence.clamp(SILENCE.0, SILENCE.1)))
             }
-            ToMember::Refused(refusal) => Err(Tried::Never(FleetError::Refused(refusal))),
+            ToRank::Refused(refusal) => Err(Tried::Never(FleetError::Refused(refusal))),
             _ => Err(FrameError::Garbage.into()),
         }
     };

@@ -8,10 +8,10 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
 use super::link::Out;
-use super::{LOOK_UP, Member, message};
+use super::{JoinedRank, LOOK_UP, message};
 use crate::FleetError;
 use crate::frame::{FrameKind, LARGEST_PIECE};
-use crate::message::{ToLeader, UPLOADED, WENT_ON};
+use crate::message::{ToCoordinator, UPLOADED, WENT_ON};
 
 /// How long is waited when the queue is full.
 const BREATH: Nanos = Nanos::from_millis(1);
@@ -40,10 +40,10 @@ impl UploadPatience<'_> {
     }
 }
 
-impl Member {
+impl JoinedRank {
     /// Says that what was measured lies where rank 0 wants it already: there is nothing to hand over.
     pub fn keep(&self) -> Result<(), FleetError> {
-        self.say(&ToLeader::Kept { number: self.number() })
+        self.say(&ToCoordinator::Kept { number: self.number() })
     }
 
     /// Hands over the files of a run that lie in this folder. Waits for its turn for as long as rank 0
@@ -66,7 +66,7 @@ impl Member {
         let offer = files.iter().map(|file| (file.name.to_owned(), file.bytes)).collect();
         let mut patience = UploadPatience { deadline: Nanos(u64::MAX), look: &mut look };
         // In the queue of files: what is left of those before goes first.
-        let offer = ToLeader::Offer { number: self.number(), files: offer };
+        let offer = ToCoordinator::Offer { number: self.number(), files: offer };
         self.send(message(&offer)?, &mut patience)?;
         let turn = self.wait_for_word(true, &mut patience);
         patience.deadline = now() + within;
@@ -79,8 +79,8 @@ impl Member {
         };
         // The last word is said whatever happened: rank 0 may wait for it.
         let last = match &sent {
-            Ok(()) => ToLeader::Sent,
-            Err(error) => ToLeader::Cut(error.to_string()),
+            Ok(()) => ToCoordinator::Sent,
+            Err(error) => ToCoordinator::Cut(error.to_string()),
         };
         let mut brief = UploadPatience { deadline: now() + LOOK_UP, look: &mut || true };
         let patience = if sent.is_ok() { &mut patience } else { &mut brief };
@@ -127,7 +127,7 @@ impl Member {
         patience: &mut UploadPatience<'_>,
     ) -> Result<(), FleetError> {
         let RunFile { name, bytes: mut left, mut file } = run_file;
-        self.send(message(&ToLeader::File { name: name.to_owned() })?, patience)?;
+        self.send(message(&ToCoordinator::File { name: name.to_owned() })?, patience)?;
         while left > 0 {
             let mut piece = vec![0; LARGEST_PIECE.min(usize::try_from(left).unwrap_or(usize::MAX))];
             file.read_exact(&mut piece).map_err(|error| unreadable(Path::new(name), &error))?;

@@ -1,4 +1,4 @@
-//! The thread of a member: hears rank 0, answers for its clock, and sends what waits.
+//! The thread of a rank: hears rank 0, answers for its clock, and sends what waits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsStream;
 
 use super::{Start, message};
+use crate::coordinator::beat_of;
 use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
-use crate::leader::beat_of;
-use crate::message::{ToLeader, ToMember, short};
+use crate::message::{ToCoordinator, ToRank, short};
 use crate::{Clocks, Order, Totals};
 
 /// How long the farewell may take.
@@ -22,7 +22,7 @@ const FAREWELL: Duration = Duration::from_millis(700);
 /// Letters of a word of rank 0 that are kept.
 const WORDS: usize = 4_096;
 
-/// What a member and rank 0 speak through.
+/// What a rank and rank 0 speak through.
 pub(super) type Stream = TlsStream<TcpStream>;
 
 /// A frame that waits to be sent.
@@ -30,7 +30,7 @@ pub(super) type Out = (FrameKind, Vec<u8>);
 
 /// What was heard.
 #[derive(Debug, Default)]
-pub(super) struct MemberInbox {
+pub(super) struct RankInbox {
     pub(super) order: Option<Order>,
     go: Option<(u64, Nanos, ClockOffset)>,
     off: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct MemberInbox {
     at: Nanos,
 }
 
-impl MemberInbox {
+impl RankInbox {
     /// Whether the order of this number begins.
     pub(super) fn start(&self, number: u64) -> Start {
         match (self.go, self.off, &self.order, &self.lost) {
@@ -58,10 +58,10 @@ impl MemberInbox {
     }
 }
 
-/// What the threads of a member share.
+/// What the threads of a rank share.
 #[derive(Debug, Default)]
-pub(super) struct MemberShared {
-    heard: Mutex<MemberInbox>,
+pub(super) struct RankShared {
+    heard: Mutex<RankInbox>,
     changed: Condvar,
     /// The order that is carried out.
     pub(super) number: AtomicU64,
@@ -71,17 +71,17 @@ pub(super) struct MemberShared {
     pub(super) aborted: AtomicU64,
     pub(super) is_lost: AtomicBool,
     totals: Mutex<Option<(u64, Totals)>>,
-    /// The member leaves.
+    /// The rank leaves.
     pub(super) leaves: Notify,
 }
 
-impl MemberShared {
-    fn lock(&self) -> MutexGuard<'_, MemberInbox> {
+impl RankShared {
+    fn lock(&self) -> MutexGuard<'_, RankInbox> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at what was heard.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&mut MemberInbox) -> T) -> T {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut RankInbox) -> T) -> T {
         look(&mut self.lock())
     }
 
@@ -114,7 +114,7 @@ impl MemberShared {
 
 /// What the thread has.
 pub(super) struct LinkThread {
-    pub(super) shared: Arc<MemberShared>,
+    pub(super) shared: Arc<RankShared>,
     pub(super) clocks: Clocks,
     pub(super) silence: Nanos,
     /// Counts go with every so manieth beat.
@@ -125,7 +125,7 @@ pub(super) struct LinkThread {
 
 pub(super) type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
 
-/// Speaks with rank 0 until it is lost, or the member leaves. What ends it is asked first, and files
+/// Speaks with rank 0 until it is lost, or the rank leaves. What ends it is asked first, and files
 /// that wait to be sent last: who always has something to do takes all that the runtime lets a task do
 /// at a time.
 pub(super) async fn run(line: LinkThread, stream: Stream, queues: Queues) {
@@ -158,41 +158,41 @@ impl LinkThread {
         }
     }
 
-    fn hear(&self, message: ToMember, clocks: (Nanos, Nanos)) {
+    fn hear(&self, message: ToRank, clocks: (Nanos, Nanos)) {
         let shared = &self.shared;
         let mut heard = shared.lock();
         heard.at = now();
         match message {
-            ToMember::Ping { id } => {
+            ToRank::Ping { id } => {
                 drop(heard);
                 let (mono, wall) = clocks;
-                return self.answer(&ToLeader::Pong { id, mono, wall });
+                return self.answer(&ToCoordinator::Pong { id, mono, wall });
             }
-            ToMember::Beat | ToMember::Welcome { .. } | ToMember::Refused(_) => return,
-            ToMember::Clock(clock) => heard.clock = Some(clock),
-            ToMember::Order(order) => heard.order = Some(order),
-            ToMember::Go { number, at, clock } => {
+            ToRank::Beat | ToRank::Welcome { .. } | ToRank::Refused(_) => return,
+            ToRank::Clock(clock) => heard.clock = Some(clock),
+            ToRank::Order(order) => heard.order = Some(order),
+            ToRank::Go { number, at, clock } => {
                 heard.go = Some((number, at, clock));
                 heard.clock = Some(clock);
             }
-            ToMember::Off { number } => heard.off = Some(number),
-            ToMember::Stop { number } => {
+            ToRank::Off { number } => heard.off = Some(number),
+            ToRank::Stop { number } => {
                 shared.stopped.fetch_max(number.saturating_add(1), Ordering::AcqRel);
             }
-            ToMember::Abort { number } => {
+            ToRank::Abort { number } => {
                 shared.aborted.fetch_max(number.saturating_add(1), Ordering::AcqRel);
             }
-            ToMember::Take { number } => heard.take = Some(number),
-            ToMember::Taken { number, refused } => {
+            ToRank::Take { number } => heard.take = Some(number),
+            ToRank::Taken { number, refused } => {
                 heard.taken = Some((number, refused.map(|why| short(&why, WORDS))));
             }
-            ToMember::End => heard.has_ended = true,
+            ToRank::End => heard.has_ended = true,
         }
         drop(heard);
         shared.changed.notify_all();
     }
 
-    fn answer(&self, what: &ToLeader) {
+    fn answer(&self, what: &ToCoordinator) {
         if let (Some(control), Ok(out)) = (self.control.upgrade(), message(what)) {
             // Where the queue is full the message could not be read in time.
             let _ = control.try_send(out);
@@ -215,7 +215,7 @@ impl LinkThread {
                     beats = beats.wrapping_add(1);
                     // What was counted is a sign of life too.
                     let totals = if beats.is_multiple_of(self.every) { self.totals() } else { None };
-                    totals.or_else(|| message(&ToLeader::Beat).ok())
+                    totals.or_else(|| message(&ToCoordinator::Beat).ok())
                 }
                 Some(out) = files.recv() => Some(out),
             };
@@ -225,14 +225,14 @@ impl LinkThread {
                 return format!("the connection failed: {error}");
             }
         }
-        // The member leaves: rank 0 closes when it has read all.
+        // The rank leaves: rank 0 closes when it has read all.
         match to.shutdown().await {
             Ok(()) => std::future::pending().await,
             Err(error) => format!("the connection failed: {error}"),
         }
     }
 
-    /// Ends when the member has left and was given time to say so.
+    /// Ends when the rank has left and was given time to say so.
     async fn farewell(&self) {
         self.shared.leaves.notified().await;
         tokio::time::sleep(FAREWELL).await;
@@ -241,7 +241,7 @@ impl LinkThread {
     fn totals(&self) -> Option<Out> {
         let totals = self.shared.totals.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (number, totals) = totals?;
-        message(&ToLeader::Totals { number, totals: Box::new(totals) }).ok()
+        message(&ToCoordinator::Totals { number, totals: Box::new(totals) }).ok()
     }
 
     /// Ends when rank 0 was not heard for too long.

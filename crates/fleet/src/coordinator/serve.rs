@@ -1,4 +1,4 @@
-//! The thread that serves all members: one task for each, one that lets them in, and one that keeps
+//! The thread that serves all ranks: one task for each, one that lets them in, and one that keeps
 //! the beat.
 
 use std::collections::VecDeque;
@@ -15,12 +15,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsStream;
 
 use super::collect::{Taking, reason};
-use super::state::{Admitted, LeaderShared, Said};
+use super::state::{Admitted, CoordinatorShared, Said};
 use super::store::{self, StoreItem};
-use super::{Leader, LeaderSettings, MemberPhase};
+use super::{Coordinator, CoordinatorSettings, RankPhase};
 use crate::channel::{self, Channel, ChannelFailure};
 use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
-use crate::message::{Hello, ToLeader, ToMember, short};
+use crate::message::{Hello, ToCoordinator, ToRank, short};
 use crate::{FleetError, Refusal, Token};
 
 /// Most unauthenticated connections, in addition to one for each missing rank: where more come, the
@@ -30,15 +30,15 @@ const STRANGERS: usize = 64;
 const BACKLOG: u32 = 4_096;
 /// How long is waited after the system has refused a connection (no descriptors, mostly).
 const BREATH: Duration = Duration::from_millis(50);
-/// How often clocks are compared, at most and for each member: a hundred of them in a second take
+/// How often clocks are compared, at most and for each rank: a hundred of them in a second take
 /// little of a core that has to make load too.
 const COMPARE_EVERY: (Nanos, Nanos) = (Nanos::from_millis(5_000), Nanos::from_millis(10));
-/// Letters of a member's words that are kept.
+/// Letters of a rank's words that are kept.
 const WORDS: usize = 4_096;
 /// How long last words may take to arrive.
 const PARTING: Duration = Duration::from_secs(1);
 
-/// What a member and rank 0 speak through.
+/// What a rank and rank 0 speak through.
 type Stream = TlsStream<TcpStream>;
 
 /// How often each end says that it is alive.
@@ -47,14 +47,17 @@ pub(crate) fn beat_of(silence: Nanos) -> Nanos {
 }
 
 /// Listens and starts the threads.
-pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Leader, FleetError> {
+pub(super) fn start(
+    address: SocketAddr,
+    settings: CoordinatorSettings,
+) -> Result<Coordinator, FleetError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {
         let _context = runtime.enter();
         listen(address).map_err(|error| FleetError::Listen(address, error))?
     };
     let address = listener.local_addr()?;
-    let shared = Arc::new(LeaderShared::new(settings, channel::server()?));
+    let shared = Arc::new(CoordinatorShared::new(settings, channel::server()?));
     let (store, items) = mpsc::channel(store::WAITING);
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -65,7 +68,7 @@ pub(super) fn start(address: SocketAddr, settings: LeaderSettings) -> Result<Lea
     let (ours, theirs) = (Arc::clone(&shared), Arc::clone(&shared));
     spawn("fleet", Box::new(move || serve(&runtime, &ours, listener, store)))?;
     spawn("fleet-files", Box::new(move || store::run(&theirs, items)))?;
-    Ok(Leader { shared, address, threads })
+    Ok(Coordinator { shared, address, threads })
 }
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -79,7 +82,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 /// budget, the others do not lack.
 fn serve(
     runtime: &Runtime,
-    shared: &Arc<LeaderShared>,
+    shared: &Arc<CoordinatorShared>,
     listener: TcpListener,
     store: mpsc::Sender<StoreItem>,
 ) {
@@ -88,7 +91,7 @@ fn serve(
     runtime.block_on(shared.stop.notified());
 }
 
-async fn keep_beat(shared: Arc<LeaderShared>) {
+async fn keep_beat(shared: Arc<CoordinatorShared>) {
     let silence = shared.settings.limits.silence;
     let beat = beat_of(silence);
     let every = COMPARE_EVERY.0.max(Nanos(COMPARE_EVERY.1.0 * u64::from(shared.settings.of)));
@@ -111,7 +114,11 @@ async fn keep_beat(shared: Arc<LeaderShared>) {
     }
 }
 
-async fn let_in(shared: Arc<LeaderShared>, listener: TcpListener, store: mpsc::Sender<StoreItem>) {
+async fn let_in(
+    shared: Arc<CoordinatorShared>,
+    listener: TcpListener,
+    store: mpsc::Sender<StoreItem>,
+) {
     let mut strangers = VecDeque::new();
     loop {
         match listener.accept().await {
@@ -134,7 +141,7 @@ async fn let_in(shared: Arc<LeaderShared>, listener: TcpListener, store: mpsc::S
 type Place = oneshot::Sender<()>;
 
 /// Lets one more in, at the cost of those who have been strangers for the longest.
-fn make_way(strangers: &mut VecDeque<Place>, shared: &LeaderShared) {
+fn make_way(strangers: &mut VecDeque<Place>, shared: &CoordinatorShared) {
     let missing = (shared.settings.of as usize).saturating_sub(1 + shared.lock().connections);
     let most = STRANGERS + missing;
     if strangers.len() >= most {
@@ -149,7 +156,7 @@ fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
 }
 
 /// Notes that a stranger was turned away.
-fn note(shared: &LeaderShared, from: IpAddr, why: &str) {
+fn note(shared: &CoordinatorShared, from: IpAddr, why: &str) {
     let sentence = format!("a connection from {} {why}", from.to_canonical());
     shared.lock().turned_away.note(sentence);
 }
@@ -157,7 +164,7 @@ fn note(shared: &LeaderShared, from: IpAddr, why: &str) {
 /// Who has come, as far as it has proved it, and the connection with it.
 type Proved = (Stream, Result<Hello, Refusal>);
 
-async fn prove(shared: &LeaderShared, stream: TcpStream) -> Result<Proved, ChannelFailure> {
+async fn prove(shared: &CoordinatorShared, stream: TcpStream) -> Result<Proved, ChannelFailure> {
     let token = shared.settings.token.clone().unwrap_or_else(Token::none);
     let mut channel = Channel::accept(stream, &shared.tls).await?;
     match channel.admit(&token, &shared.settings.version).await {
@@ -167,12 +174,12 @@ async fn prove(shared: &LeaderShared, stream: TcpStream) -> Result<Proved, Chann
     }
 }
 
-/// One who has connected: a stranger at first, then a member until it leaves.
+/// One who has connected: a stranger at first, then a rank until it leaves.
 ///
 /// What ends a wait comes first in every `select`: one that always has bytes ready takes what the
 /// runtime lets a task do at a time, and who is asked after it is not heard.
 async fn meet(
-    shared: &Arc<LeaderShared>,
+    shared: &Arc<CoordinatorShared>,
     stream: TcpStream,
     from: IpAddr,
     mut displaced: oneshot::Receiver<()>,
@@ -210,13 +217,13 @@ async fn meet(
             let (rank, from) = (hello.rank, from.to_canonical());
             let sentence = format!("rank {rank} at {from} {}", refusal.of_other());
             shared.lock().turned_away.note(sentence);
-            part(stream, Some(ToMember::Refused(refusal))).await;
+            part(stream, Some(ToRank::Refused(refusal))).await;
         }
     }
 }
 
 /// Lets the last words arrive: a socket that is closed with something unread forgets them.
-async fn part(mut stream: Stream, last: Option<ToMember>) {
+async fn part(mut stream: Stream, last: Option<ToRank>) {
     let parting = async {
         if let Some(last) = last {
             frame::say(&mut stream, &last).await?;
@@ -229,9 +236,9 @@ async fn part(mut stream: Stream, last: Option<ToMember>) {
     let _ = tokio::time::timeout(PARTING, parting).await;
 }
 
-/// One member, until it leaves or is lost.
+/// One rank, until it leaves or is lost.
 async fn be_with(
-    shared: &Arc<LeaderShared>,
+    shared: &Arc<CoordinatorShared>,
     rank: u32,
     admitted: Admitted,
     stream: Stream,
@@ -265,9 +272,9 @@ async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std
     }
 }
 
-/// Hears one member.
+/// Hears one rank.
 struct MessageReader<'a> {
-    shared: &'a Arc<LeaderShared>,
+    shared: &'a Arc<CoordinatorShared>,
     rank: u32,
     connection: u64,
     store: &'a mpsc::Sender<StoreItem>,
@@ -327,46 +334,48 @@ impl MessageReader<'_> {
     }
 
     /// Takes in a message; says what is to be written because of it.
-    fn hear(&self, message: ToLeader, clocks: (Nanos, Nanos)) -> Option<StoreItem> {
+    fn hear(&self, message: ToCoordinator, clocks: (Nanos, Nanos)) -> Option<StoreItem> {
         let mut guard = self.shared.lock();
         let state = &mut *guard;
         let (next, present) = (state.id(), state.number());
         let peer = state.peer(self.rank, self.connection)?;
         let connection = self.connection;
         match message {
-            ToLeader::Pong { id, mono, wall } => {
+            ToCoordinator::Pong { id, mono, wall } => {
                 peer.hear_clock(id, (mono, wall), clocks, next);
                 if peer.is_comparing() {
                     return None;
                 }
                 state.ask_next();
             }
-            ToLeader::Ready { number } if Some(number) == present => {
-                if peer.phase == MemberPhase::Preparing {
-                    peer.phase = MemberPhase::Ready;
+            ToCoordinator::Ready { number } if Some(number) == present => {
+                if peer.phase == RankPhase::Preparing {
+                    peer.phase = RankPhase::Ready;
                 }
             }
-            ToLeader::Cannot { number, why } if Some(number) == present => {
+            ToCoordinator::Cannot { number, why } if Some(number) == present => {
                 peer.cannot(short(&why, WORDS));
             }
-            ToLeader::Totals { number, totals } if Some(number) == present => {
+            ToCoordinator::Totals { number, totals } if Some(number) == present => {
                 peer.totals = Some(*totals);
             }
-            ToLeader::Done { number, summary } if Some(number) == present => {
-                if peer.phase == MemberPhase::Running {
-                    peer.phase = MemberPhase::Done;
+            ToCoordinator::Done { number, summary } if Some(number) == present => {
+                if peer.phase == RankPhase::Running {
+                    peer.phase = RankPhase::Done;
                     peer.summary = Some(short(&summary, WORDS));
                 }
             }
-            ToLeader::Kept { number } if Some(number) == present => {
+            ToCoordinator::Kept { number } if Some(number) == present => {
                 state.kept(self.rank);
             }
-            ToLeader::Offer { number, files } => {
+            ToCoordinator::Offer { number, files } => {
                 state.offered(self.rank, number, files, self.shared.settings.limits.upload);
             }
-            ToLeader::File { name } => return Some(StoreItem::File { connection, name }),
-            ToLeader::Sent => return Some(StoreItem::Sent { connection }),
-            ToLeader::Cut(why) => return Some(StoreItem::Cut { connection, why: reason(&why) }),
+            ToCoordinator::File { name } => return Some(StoreItem::File { connection, name }),
+            ToCoordinator::Sent => return Some(StoreItem::Sent { connection }),
+            ToCoordinator::Cut(why) => {
+                return Some(StoreItem::Cut { connection, why: reason(&why) });
+            }
             // A beat, or a word about an order that is over.
             _ => return None,
         }

@@ -1,4 +1,4 @@
-//! What rank 0 knows of its members, and what it tells them.
+//! What rank 0 knows of its ranks, and what it tells them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,37 +12,37 @@ use tokio::sync::{Notify, mpsc};
 use super::away::TurnedAway;
 use super::collect::Collecting;
 use super::peer::Peer;
-use super::{LeaderSettings, MemberPhase, MemberState};
-use crate::message::{Hello, ToMember};
+use super::{CoordinatorSettings, RankPhase, RankState};
+use crate::message::{Hello, ToRank};
 use crate::{Order, OrderKind, Refusal};
 
-/// Messages that wait for a member at most; one that does not read is lost.
+/// Messages that wait for a rank at most; one that does not read is lost.
 pub(super) const QUEUE: usize = 64;
 
-/// Members whose clocks are compared at once.
+/// Ranks whose clocks are compared at once.
 const ASKED_AT_ONCE: usize = 16;
 
 /// A message, written once for all who get it.
 pub(super) type Said = Arc<[u8]>;
 
 /// In JSON.
-pub(super) fn message(what: &ToMember) -> Said {
+pub(super) fn message(what: &ToRank) -> Said {
     // Plain data with text keys can always be written.
     serde_json::to_vec(what).unwrap_or_default().into()
 }
 
 /// What the threads of rank 0 share.
 #[derive(Debug)]
-pub(super) struct LeaderShared {
+pub(super) struct CoordinatorShared {
     state: Mutex<FleetState>,
     pub(super) changed: Condvar,
     pub(super) stop: Notify,
-    pub(super) settings: LeaderSettings,
+    pub(super) settings: CoordinatorSettings,
     pub(super) tls: Arc<ServerConfig>,
 }
 
-impl LeaderShared {
-    pub(super) fn new(settings: LeaderSettings, tls: Arc<ServerConfig>) -> Self {
+impl CoordinatorShared {
+    pub(super) fn new(settings: CoordinatorSettings, tls: Arc<ServerConfig>) -> Self {
         let state = Mutex::new(FleetState::default());
         Self { state, changed: Condvar::new(), stop: Notify::new(), settings, tls }
     }
@@ -71,7 +71,7 @@ pub(super) struct Placed {
 impl Placed {
     pub(super) fn new(order: Order) -> Self {
         let (number, kind) = (order.number, order.kind);
-        Self { number, kind, said: message(&ToMember::Order(order)), has_begun: false }
+        Self { number, kind, said: message(&ToRank::Order(order)), has_begun: false }
     }
 
     /// How long the message is.
@@ -87,7 +87,7 @@ pub(super) struct FleetState {
     pub(super) order: Option<Placed>,
     pub(super) turned_away: TurnedAway,
     pub(super) collecting: Option<Collecting>,
-    /// Tasks that serve a member.
+    /// Tasks that serve a rank.
     pub(super) connections: usize,
     has_ended: bool,
     last_id: u64,
@@ -96,7 +96,7 @@ pub(super) struct FleetState {
     asked: BTreeSet<u32>,
 }
 
-/// A member that was let in.
+/// A rank that was let in.
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub(super) connection: u64,
@@ -116,7 +116,7 @@ impl FleetState {
         self.order.as_ref().map(|placed| placed.number)
     }
 
-    pub(super) fn members(&self) -> Vec<MemberState> {
+    pub(super) fn ranks(&self) -> Vec<RankState> {
         self.peers.iter().map(|(rank, peer)| peer.state(*rank)).collect()
     }
 
@@ -137,7 +137,7 @@ impl FleetState {
                 .as_ref()
                 .is_some_and(|placed| placed.has_begun && placed.kind == OrderKind::Run);
         if hello.of != of || hello.rank >= of {
-            Some(Refusal::Count { leader: of, member: hello.of })
+            Some(Refusal::Count { coordinator: of, rank: hello.of })
         } else if hello.rank == 0 {
             Some(Refusal::Zero)
         } else if self.peers.get(&hello.rank).is_some_and(Peer::is_there) {
@@ -153,7 +153,7 @@ impl FleetState {
     pub(super) fn admit(
         &mut self,
         hello: &Hello,
-        settings: &LeaderSettings,
+        settings: &CoordinatorSettings,
     ) -> Result<Admitted, Refusal> {
         if let Some(refusal) = self.refusal(hello, settings.of) {
             return Err(refusal);
@@ -163,7 +163,7 @@ impl FleetState {
         let mut peer = Peer::new(connection, hello.host.clone(), out);
         let cut = peer.cut();
         let silence = settings.limits.silence;
-        peer.tell(&ToMember::Welcome { fleet: settings.fleet.clone(), silence });
+        peer.tell(&ToRank::Welcome { fleet: settings.fleet.clone(), silence });
         match &self.order {
             Some(placed) if !placed.has_begun => peer.prepare(&placed.said),
             _ => {}
@@ -177,7 +177,7 @@ impl FleetState {
         Ok(Admitted { connection, queue, cut })
     }
 
-    /// The connection of a member has ended.
+    /// The connection of a rank has ended.
     pub(super) fn leave(&mut self, rank: u32, connection: u64, why: &str) {
         self.connections = self.connections.saturating_sub(1);
         // Another may have taken its place since.
@@ -245,18 +245,14 @@ impl FleetState {
             if peer.go(number, at) {
                 told.push(*rank);
             } else if peer.is_there() {
-                peer.tell(&ToMember::Off { number });
+                peer.tell(&ToRank::Off { number });
             }
         }
         told
     }
 
     /// Tells something about this order to all who are so far.
-    pub(super) fn tell(
-        &mut self,
-        what: impl Fn(u64) -> ToMember,
-        to: impl Fn(&MemberPhase) -> bool,
-    ) {
+    pub(super) fn tell(&mut self, what: impl Fn(u64) -> ToRank, to: impl Fn(&RankPhase) -> bool) {
         let Some(number) = self.number() else { return };
         let said = message(&what(number));
         for peer in self.peers.values_mut().filter(|peer| to(&peer.phase)) {
@@ -267,7 +263,7 @@ impl FleetState {
     /// Nothing follows: every queue ends with these words.
     pub(super) fn say_goodbye(&mut self) {
         self.has_ended = true;
-        let said = message(&ToMember::End);
+        let said = message(&ToRank::End);
         for peer in self.peers.values_mut() {
             peer.put(&said);
             peer.close();
@@ -276,7 +272,7 @@ impl FleetState {
 
     /// Once a beat: says that we are alive, looks who is silent, and compares clocks now and then.
     pub(super) fn beat(&mut self, at: Nanos, silence: Nanos, compares: bool) {
-        let said = message(&ToMember::Beat);
+        let said = message(&ToRank::Beat);
         for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_there()) {
             if peer.is_silent(at, silence) {
                 peer.lose(&format!("no message for {:.0} s", silence.as_secs()));
@@ -303,7 +299,7 @@ mod tests {
 
     /// Rank 1 of 2, let in just now, and what it is told.
     fn with_one() -> (FleetState, Admitted) {
-        let settings = LeaderSettings {
+        let settings = CoordinatorSettings {
             of: 2,
             token: None,
             fleet: String::new(),
@@ -336,11 +332,11 @@ mod tests {
         };
         let (mut state, admitted) = with_one();
         state.place(order(1));
-        state.peer(1, admitted.connection).unwrap().phase = MemberPhase::Done;
+        state.peer(1, admitted.connection).unwrap().phase = RankPhase::Done;
         state.leave(1, admitted.connection, "it has left");
-        assert_eq!(state.members()[0].phase, MemberPhase::Done);
+        assert_eq!(state.ranks()[0].phase, RankPhase::Done);
         state.place(order(2));
-        assert!(matches!(state.members()[0].phase, MemberPhase::Lost(_)));
+        assert!(matches!(state.ranks()[0].phase, RankPhase::Lost(_)));
         assert_eq!(state.begin(Nanos::ZERO), Vec::<u32>::new());
     }
 }
