@@ -55,7 +55,7 @@ pub fn give_way() {
 }
 
 /// Lets other threads go first, and makes room the moment that one of them wakes up. A niceness
-/// alone does not: since Linux 6.6 a thread keeps its processor for up to 3 ms whoever wakes up.
+/// alone does not: since Linux 6.6 a thread keeps its processor for up to 3 ms when another wakes.
 /// Only for a thread whose work may be left undone for as long as other programs use the processor.
 #[expect(unsafe_code, reason = "no safe binding sets the scheduling policy")]
 pub fn give_way_at_once() {

@@ -80,7 +80,7 @@ impl Target {
 pub struct Header {
     /// Its name.
     pub name: String,
-    /// Its value, or [`REDACTED`] in a plan that came from disk.
+    /// Its value, or [`REDACTED`](crate::REDACTED) in a plan that came from disk.
     pub value: String,
 }
 
