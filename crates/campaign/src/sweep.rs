@@ -12,7 +12,7 @@ mod summary;
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
-pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next};
+pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next, step_s};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

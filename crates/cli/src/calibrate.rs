@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use goodput_campaign::{Calibration, CalibrationLevel};
-use goodput_lab::calibrate::{self, state_file};
+use goodput_lab::calibrate::{self, ClimbTimes, state_file};
 use goodput_report::plain;
 
 use crate::args::CalibrateArgs;
@@ -19,7 +19,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<ExitCode, Failed> {
     let workers = args.workers.unwrap_or_else(plan::default_workers);
     let step = |level: &CalibrationLevel| say(args, &goodput_report::calibration_step(level));
     let printer = Printer::new(args.quiet);
-    let calibration = calibrate::calibrate(workers, args.level_duration, fd_limit, step, &printer)?;
+    let times = ClimbTimes { level: args.level_duration, most: args.max_time };
+    let calibration = calibrate::calibrate(workers, times, fd_limit, step, &printer)?;
     let is_usable = calibration.levels.iter().any(CalibrationLevel::is_carried);
     let path = is_usable.then(|| save(args, &calibration)).transpose()?;
     if args.json {

@@ -19,8 +19,17 @@ use crate::{explicit_flags, output, report, verdict, workload};
 
 /// The flags that can be combined with `--resume`: URLs, whose secrets are not kept, other formats
 /// of the result, and the command that the folder may run.
-const WITH_RESUME: [&str; 8] =
-    ["targets", "list", "metrics_urls", "gpu", "junit", "markdown", "switch_cmd", "allow_commands"];
+const WITH_RESUME: [&str; 9] = [
+    "targets",
+    "list",
+    "metrics_urls",
+    "gpu",
+    "junit",
+    "markdown",
+    "switch_cmd",
+    "allow_commands",
+    "max_time",
+];
 
 /// Runs the verb: targets that answer, folders of saved runs, or files of other tools.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {

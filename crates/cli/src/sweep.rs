@@ -23,7 +23,8 @@ use crate::{explicit_flags, plan, report};
 
 /// The flags that can be combined with `--resume`: those that are not saved, and the commands that
 /// the folder may run.
-const WITH_RESUME: [&str; 6] = ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands"];
+const WITH_RESUME: [&str; 7] =
+    ["target", "metrics_urls", "gpu", "serve", "vary", "allow_commands", "max_time"];
 
 /// Runs the verb: what is asked, new or by a folder, the part of it that this client has, and the sweep of
 /// one configuration or several.
@@ -168,6 +169,9 @@ fn resume(path: &Path, args: &SweepArgs) -> Result<(CampaignFolder, SweepRequest
 fn complete(mut asked: SweepRequest, args: &SweepArgs) -> Result<SweepRequest, Failed> {
     if let Some(target) = &args.target {
         asked.plan.target.url = request::target(target);
+    }
+    if let Some(time) = args.point.max_time {
+        asked.max_s = Some(time.as_secs_f64());
     }
     asked.check()?;
     plan::complete_headers(&mut asked.plan, &args.endpoint)?;

@@ -66,7 +66,7 @@ pub(crate) fn code(comparison: &Comparison) -> u8 {
     match comparison.comparison.state {
         CompareState::Interrupted => return exit::INTERRUPTED,
         CompareState::TargetLost => return exit::TARGET,
-        CompareState::Complete | CompareState::Unfinished => {}
+        CompareState::Complete | CompareState::Unfinished | CompareState::TimeUp => {}
     }
     if comparison.verdict == Verdict::Void {
         return exit::VOID;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use goodput_campaign::{
     Calibration, CalibrationLevel, ClimbKind, ceiling as ceiling_of, next_level,
 };
+use goodput_clock::now;
 use goodput_engine::{EngineRun, FdLimit, LiveCounters, RunControl, Sink};
 use goodput_model::{
     Api, ArrivalProcess, CanaryReading, Ceiling, ClassPlan, ConnectionPolicy, GpuPlan,
@@ -40,19 +41,29 @@ const IN_STEP: f64 = 100.0;
 /// How often the canary is asked: often, because a level is short.
 const CANARY_EVERY: Nanos = Nanos::from_millis(5);
 
+/// How long a calibration takes.
+#[derive(Debug, Clone, Copy)]
+pub struct ClimbTimes {
+    /// Measured time of each level.
+    pub level: Duration,
+    /// No level begins that would end later than this after the beginning.
+    pub most: Duration,
+}
+
 /// Raises the load level by level until the client is the limit. `step` sees every level.
 pub fn calibrate(
     workers: u32,
-    length: Duration,
+    times: ClimbTimes,
     fd_limit: FdLimit,
     mut step: impl FnMut(&CalibrationLevel),
     observer: &dyn Observer,
 ) -> Result<Calibration, Failed> {
     let cpus = goodput_clock::allowed_cpus();
-    let bench = ClientBench { workers, cpus, length };
+    let bench = ClientBench { workers, cpus, length: times.level };
     let levels = Vec::new();
     let stamps = String::new();
-    let mut rising = Rising { bench, fd_limit, step: &mut step, observer, levels, stamps };
+    let end = now() + times.most.into();
+    let mut rising = Rising { bench, end, fd_limit, step: &mut step, observer, levels, stamps };
     carry_out(&mut rising, &Interrupt::default())?;
     let Rising { levels, stamps, .. } = rising;
     Ok(Calibration {
@@ -71,6 +82,8 @@ pub fn calibrate(
 /// Levels of rising load, first of streams, then of requests.
 struct Rising<'a> {
     bench: ClientBench,
+    /// No level begins that would last beyond this instant.
+    end: Nanos,
     fd_limit: FdLimit,
     /// Sees every level.
     step: &'a mut dyn FnMut(&CalibrationLevel),
@@ -105,6 +118,16 @@ impl Planner for Rising<'_> {
         self.stamps = stamps;
         self.levels.push(reading);
         Ok(Outcome::Measured)
+    }
+
+    fn has_time(&self, _: &(ClimbKind, f64)) -> bool {
+        now() + self.bench.length.into() <= self.end
+    }
+
+    fn time_up(&self) {
+        let text = "calibration ends here: the time for it is over (--max-time); what was not \
+                    measured is missing from the result";
+        self.observer.warn(text.to_owned());
     }
 
     fn interrupted(&self) {}

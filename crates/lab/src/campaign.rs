@@ -20,6 +20,12 @@ pub trait Planner {
     /// Measures a step and keeps what it says. What cannot be measured at all is an error.
     fn measure(&mut self, step: &Self::Step) -> Result<Outcome, Failed>;
 
+    /// Whether this step ends before the time for everything is over.
+    fn has_time(&self, step: &Self::Step) -> bool {
+        let _ = step;
+        true
+    }
+
     /// The target went away: waits for it, and says whether it is back.
     fn is_back(&mut self, step: &Self::Step) -> bool {
         let _ = step;
@@ -36,6 +42,11 @@ pub trait Planner {
 
     /// How it ended when the target went away for good.
     fn target_lost(&self) -> Self::End;
+
+    /// How it ended when there was no time for another step.
+    fn time_up(&self) -> Self::End {
+        self.interrupted()
+    }
 }
 
 /// What a planner wants next.
@@ -69,6 +80,9 @@ pub fn carry_out<P: Planner>(planner: &mut P, interrupt: &Interrupt) -> Result<P
             Next::Measure(step) => step,
             Next::Over(end) => return Ok(end),
         };
+        if !planner.has_time(&step) {
+            return Ok(planner.time_up());
+        }
         let outcome = planner.measure(&step);
         if interrupt.is_interrupted() {
             return Ok(planner.interrupted());
@@ -97,6 +111,8 @@ mod tests {
         waited: u32,
         interrupt: Interrupt,
         stop_at: Option<u32>,
+        /// Steps for which there is time.
+        most: u32,
     }
 
     #[derive(Debug, PartialEq, Eq)]
@@ -104,6 +120,7 @@ mod tests {
         Complete,
         Interrupted,
         Lost,
+        TimeUp,
     }
 
     impl Planner for Counting {
@@ -122,6 +139,14 @@ mod tests {
             let outcome = self.script.remove(0);
             self.steps.push(*step);
             Ok(outcome)
+        }
+
+        fn has_time(&self, step: &u32) -> bool {
+            *step < self.most
+        }
+
+        fn time_up(&self) -> End {
+            End::TimeUp
         }
 
         fn is_back(&mut self, _: &u32) -> bool {
@@ -150,6 +175,7 @@ mod tests {
             waited: 0,
             interrupt: Interrupt::default(),
             stop_at: None,
+            most: u32::MAX,
         }
     }
 
@@ -167,6 +193,13 @@ mod tests {
         let mut lost = counting(&[Measured, TargetGone, TargetGone, TargetGone, Measured]);
         assert_eq!(run(&mut lost), End::Lost);
         assert_eq!((lost.steps.len(), lost.waited, lost.settled), (4, 2, 1));
+    }
+
+    #[test]
+    fn no_step_begins_that_there_is_no_time_for() {
+        let mut late = counting(&[Outcome::Measured; 4]);
+        late.most = 2;
+        assert_eq!((run(&mut late), late.steps.len()), (End::TimeUp, 2));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use goodput_campaign::compare::{Comparison, Design, Floor};
 use goodput_campaign::sweep::{
     Goodput, PointSummary, SweepPlan, SweepSummary, Sweeps, TimeEstimate,
 };
+use goodput_clock::now;
 use goodput_model::{GpuSample, LoopLag, Nanos, Plan, RequestRecord, Scrape};
 use goodput_record::CampaignFolder;
 use goodput_stats::Summary;
@@ -180,10 +181,55 @@ pub struct UpcomingRun<'a> {
     pub folder: &'a Path,
     /// What it is called among others; empty if it is alone.
     pub label: &'a str,
+    /// When everything that it is part of should end.
+    pub end: Option<ExpectedEnd>,
     /// Another run shows the progress of both.
     pub is_silent: bool,
     /// Its counters, and how it is stopped.
     pub handle: &'a RunHandle,
+}
+
+/// When several runs should have ended, by what is known when one of them begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedEnd {
+    /// If nothing has to be measured again.
+    soonest: Nanos,
+    /// If as much as before has to be.
+    latest: Option<Nanos>,
+}
+
+impl ExpectedEnd {
+    /// So many seconds from now.
+    pub fn new(seconds: f64, most_seconds: Option<f64>) -> Self {
+        let after = |seconds: f64| now() + Nanos::from_secs_f64(seconds.clamp(0.0, 1e9));
+        Self { soonest: after(seconds), latest: most_seconds.map(after) }
+    }
+
+    /// Seconds that are left at this instant: at least, and at most where that is more.
+    pub fn left_s(&self, at: Nanos) -> (f64, Option<f64>) {
+        let until = |end: Nanos| end.0.saturating_sub(at.0) as f64 / 1e9;
+        (until(self.soonest), self.latest.map(until))
+    }
+
+    /// In words, such as `about 3 min left`, `3 to 5 min left`, or `ends soon`.
+    pub fn in_words(&self, at: Nanos) -> String {
+        left_in_words(self.left_s(at))
+    }
+}
+
+/// How long something still takes, in words.
+pub fn left_in_words((least_s, most_s): (f64, Option<f64>)) -> String {
+    let longest_s = most_s.unwrap_or(least_s);
+    if longest_s < 1.0 {
+        return "ends soon".to_owned();
+    }
+    match most_s.filter(|most_s| *most_s > 1.1 * least_s) {
+        Some(most_s) if most_s >= 90.0 => {
+            format!("{:.0} to {:.0} min left", (least_s / 60.0).floor(), (most_s / 60.0).ceil())
+        }
+        Some(most_s) => format!("{least_s:.0} to {most_s:.0} s left"),
+        None => format!("{} left", goodput_stats::about(least_s)),
+    }
 }
 
 /// Follows one run on the collector's thread, until it is dropped after the last answer.

@@ -63,8 +63,8 @@ pub mod truth_log;
 
 pub use error::{Failed, Problem, dataset_failed, folder_failed};
 pub use events::{
-    CompareProgress, Event, Observation, Observer, RunSink, Silent, SweepProgress, SweepSoFar,
-    UpcomingRun,
+    CompareProgress, Event, ExpectedEnd, Observation, Observer, RunSink, Silent, SweepProgress,
+    SweepSoFar, UpcomingRun, left_in_words,
 };
 pub use features::features;
 pub use folder_commands::{FolderCommand, FolderCommands};

@@ -140,6 +140,7 @@ impl Prepared {
             model: &ready.model,
             folder: path,
             label: &label,
+            end: context.end,
             is_silent: context.is_silent,
             handle: &handle,
         }));
@@ -475,15 +476,16 @@ fn manifest(
 /// Of the token events of a simulated engine, this many may leave late.
 const TOO_LATE: f64 = 0.01;
 
-/// Warns when the simulated engine is behind with the events since `seen`; returns what has been seen
+/// Warns, once for all runs, when the simulated engine is behind with the events since `seen`; returns what has been seen
 /// now.
 pub fn warn_if_late(mock: &MockServer, seen: (u64, u64), observer: &dyn Observer) -> (u64, u64) {
     let present = (mock.tally().events(), mock.tally().late_events());
     let (events, late) = (present.0 - seen.0, present.1 - seen.1);
     if mock.has_delays() && late as f64 > events as f64 * TOO_LATE {
-        observer.note(format!(
-            "warning: the mock cannot keep up on this machine: {late} of {events} token events were more than 1 ms late"
-        ));
+        observer.note_once(
+            "warning: the mock cannot keep up on this machine: more than 1 % of its token events are \
+             over 1 ms late, and latencies include that; stop other programs or lower the load",
+        );
     }
     present
 }

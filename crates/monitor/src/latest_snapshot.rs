@@ -10,7 +10,7 @@ mod tally;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
-use goodput_lab::{Interrupt, Observation, RunHandle, RunSink};
+use goodput_lab::{ExpectedEnd, Interrupt, Observation, RunHandle, RunSink};
 use goodput_model::{Load, LoadExtent, Nanos, Plan, RequestRecord, plain};
 use goodput_report::confidence_live;
 
@@ -36,6 +36,8 @@ struct BoardState {
     /// The current run, or the last one.
     run: Option<Arc<BoardRun>>,
     campaign: Option<CampaignView>,
+    /// When a sweep should end.
+    end: Option<ExpectedEnd>,
     /// A title and what stands in the place of a run, where the traffic is not ours.
     traffic: Option<(String, RunView)>,
 }
@@ -88,10 +90,13 @@ impl LatestSnapshot {
     /// Everything at this instant, with the lines that were said.
     pub fn view(&self, keys: &Keys, at: Nanos, notes: Vec<String>, color: bool) -> ScreenView {
         let shown = &self.0;
-        let (run, campaign, traffic) = {
+        let (run, mut campaign, traffic, end) = {
             let state = lock(&shown.state);
-            (state.run.clone(), state.campaign.clone(), state.traffic.clone())
+            (state.run.clone(), state.campaign.clone(), state.traffic.clone(), state.end)
         };
+        if let (Some(CampaignView::Sweep(sweep)), Some(end)) = (&mut campaign, end) {
+            sweep.left = end.in_words(at);
+        }
         let (own, in_stead) = traffic.unzip();
         let title = run.as_ref().map_or_else(String::new, |run| {
             format!("goodput {} · {} · {}", shown.verb, run.facts.target, run.facts.model)

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use goodput_clock::{now, pause};
 use goodput_engine::{RunControl, Snapshot};
-use goodput_lab::{RunHandle, RunSink, UpcomingRun};
+use goodput_lab::{ExpectedEnd, RunHandle, RunSink, UpcomingRun};
 use goodput_model::{Load, LoadExtent, Nanos, RequestRecord};
 use goodput_report::{Sending, confidence_live};
 
@@ -28,6 +28,8 @@ struct ShownProgress {
     load: Load,
     /// What stands before the line.
     label: String,
+    /// When everything that the run is part of should end.
+    end: Option<ExpectedEnd>,
     /// Whether the line is rewritten.
     is_rewritten: bool,
 }
@@ -39,6 +41,7 @@ impl ProgressLine {
             handle: run.handle.clone(),
             load: run.plan.load.clone(),
             label: run.label.to_owned(),
+            end: run.end,
             is_rewritten,
         };
         Self { done: Arc::default(), shown: Some(shown), thread: None }
@@ -80,12 +83,18 @@ fn show(shown: &ShownProgress, done: &AtomicBool) {
         let snapshot = live.of_all();
         let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
         let sending = sending(&shown.load, &shown.handle.control, present - begin);
-        ticker.show(&line(&shown.label, parts, &confidence_live(&shown.handle.look(), sending)));
+        let label = with_end(&shown.label, shown.end, present);
+        ticker.show(&line(&label, parts, &confidence_live(&shown.handle.look(), sending)));
         if present - earlier.0 > Nanos::from_millis(900) {
             earlier = (present, snapshot);
         }
     }
     ticker.wipe();
+}
+
+/// A label such as `6 search 20/s · ` with how long everything still takes.
+fn with_end(label: &str, end: Option<ExpectedEnd>, at: Nanos) -> String {
+    end.map_or_else(|| label.to_owned(), |end| format!("{label}{} · ", end.in_words(at)))
 }
 
 /// What of a load is still to be sent so long after it began.

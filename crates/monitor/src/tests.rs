@@ -117,7 +117,7 @@ fn swept() -> ScreenView {
         limit: Some((500.0, "SLO p99 ttft < 500ms".to_owned())),
         points,
         answer: "20.0 req/s kept, 40.0 too much".to_owned(),
-        left_s: Some(190.0),
+        left: "about 3 min left".to_owned(),
     };
     ScreenView {
         title: "goodput sweep · http://host:8000 · llama".to_owned(),

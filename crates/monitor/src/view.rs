@@ -234,8 +234,8 @@ pub struct LiveSweepView {
     pub points: Vec<LivePointView>,
     /// What is known of the answer, in words.
     pub answer: String,
-    /// Seconds to its end, about.
-    pub left_s: Option<f64>,
+    /// How long it still takes, in words; empty if unknown.
+    pub left: String,
 }
 
 /// A point of a sweep.

@@ -287,6 +287,7 @@ pub(crate) fn state(summary: &SweepSummary) -> Option<String> {
         SweepState::TargetLost => {
             "ended because the target became unreachable and did not come back"
         }
+        SweepState::TimeUp => "ended because its time was over (--max-time)",
         SweepState::NoGoodAnswer => "ended because the target answered, but no request completed",
         SweepState::Unfinished => "still running, or killed",
     };

@@ -116,6 +116,7 @@ pub(super) fn of_blocks(
     if facts.state != CompareState::Complete {
         let (severity, message) = match facts.state {
             CompareState::Interrupted => (Severity::Info, "it was stopped before it finished"),
+            CompareState::TimeUp => (Severity::Info, "its time was over before it finished"),
             CompareState::TargetLost => (
                 Severity::Warn,
                 "a target became unreachable before it \

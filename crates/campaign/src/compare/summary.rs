@@ -100,6 +100,8 @@ pub enum CompareState {
     Interrupted,
     /// A target became unreachable and did not come back.
     TargetLost,
+    /// The time for it was over (`--max-time`).
+    TimeUp,
     /// Still running, or killed.
     Unfinished,
 }

@@ -65,6 +65,9 @@ pub struct Figures {
     pub verdict: Verdict,
     /// Codes of the caveats that cast doubt on it.
     pub doubts: Vec<String>,
+    /// Share of the processors that the client may use which other programs used; none if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_cpu: Option<f64>,
     /// Whether it ran to its end.
     pub is_complete: bool,
     /// What ended the sending.
@@ -154,6 +157,7 @@ impl Figures {
         Self {
             verdict: summary.verdict,
             doubts: doubts.map(|caveat| caveat.code.to_string()).collect(),
+            others_cpu: others_cpu(summary),
             is_complete: summary.run.state == RunState::Complete,
             ended_by: summary.run.ended_by,
             window_s: summary.window.end_s - summary.window.start_s,
@@ -199,6 +203,11 @@ fn is_target_kept(slo: &SloSummary) -> Option<bool> {
     // What rounding leaves just below is not below.
     let reached = slo.target.zip(slo.attainment).map(|(target, share)| share >= target - 1e-9)?;
     Some(reached && slo.attainment_state != SloState::Missed)
+}
+
+fn others_cpu(summary: &Summary) -> Option<f64> {
+    let (idle, used) = (summary.client.idle_share?, summary.client.used_share?);
+    Some((1.0 - idle - used).clamp(0.0, 1.0))
 }
 
 /// The batch over the window, as the server tells it.

@@ -91,6 +91,11 @@ pub(crate) fn judge_load(figures: &Figures, plan: &SweepPlan) -> PointStanding {
     judge_by(figures, plan, |term| !is_throughput(term))
 }
 
+/// As [`judge_load`], whatever the client was doing.
+pub(crate) fn judge_despite_client(figures: &Figures, plan: &SweepPlan) -> PointStanding {
+    judge_server(figures, plan, |term| !is_throughput(term))
+}
+
 /// Whether a term asks for throughput of the whole run.
 pub(crate) fn is_throughput(term: &SloTerm) -> bool {
     matches!(term.metric, SloMetric::Rps | SloMetric::OutputTps)
@@ -104,6 +109,14 @@ fn judge_by(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -
     if is_client(figures) {
         return PointStanding::Unclear(Unclear::Client);
     }
+    judge_server(figures, plan, counts)
+}
+
+fn judge_server(
+    figures: &Figures,
+    plan: &SweepPlan,
+    counts: fn(&SloTerm) -> bool,
+) -> PointStanding {
     if is_gone(figures) {
         return PointStanding::Unclear(Unclear::ServerGone);
     }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod belief;
+mod disturbance;
 mod effort;
 mod estimate;
 mod findings;
@@ -28,7 +29,7 @@ use super::{Level, Point, PointAsk, Purpose, SweepPlan, Unclear};
 use view::CurveView;
 
 pub use answer::answer;
-pub use estimate::estimate;
+pub use estimate::{estimate, step_s};
 pub use findings::findings;
 
 /// Most points of a search, without the requested levels and twins.
@@ -50,6 +51,9 @@ pub enum SweepStep {
 pub struct TimeEstimate {
     /// Seconds in total, including drains and pauses.
     pub seconds: f64,
+    /// Seconds that it may take if points are spoilt as often as before; none where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_seconds: Option<f64>,
     /// Points to measure.
     pub points: u32,
     /// Its parts in words, each with its seconds.
@@ -87,7 +91,7 @@ fn wish(view: &CurveView<'_>) -> Option<Wish> {
         return (view.in_vain() <= AGAIN).then_some(wish);
     }
     if let Some(last) = points.last()
-        && (1..=AGAIN).contains(&view.spoilt())
+        && (1..=view.repeats()).contains(&view.spoilt())
     {
         return Some(Wish { purpose: last.ask.purpose, level: last.ask.level });
     }

@@ -23,6 +23,8 @@ pub enum SweepState {
     TargetLost,
     /// The target answered, but no request completed; `--resume` continues.
     NoGoodAnswer,
+    /// The time for it was over (`--max-time`); `--resume` continues.
+    TimeUp,
     /// It is still running, or was killed; `--resume` continues.
     Unfinished,
 }

@@ -159,7 +159,7 @@ pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&PointAsk) -> (Figures, 
         requests += figures.requests;
         points.push(Point { ask, figures });
         if points.len() == 1 {
-            stated_s = estimate(plan, &points).map_or(0.0, |found| found.seconds);
+            stated_s = estimate(plan, &points, None).map_or(0.0, |found| found.seconds);
         } else {
             took_s += seconds;
         }

@@ -34,6 +34,10 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "TIME", value_parser = level_time, default_value = "4s")]
     pub(crate) level_duration: Duration,
 
+    /// Most time for the calibration; the result has what was measured by then
+    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "4m")]
+    pub(crate) max_time: Duration,
+
     /// Write the result to this file instead of the state folder; runs then do not use it
     #[arg(long = "output", short, alias = "out", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -130,6 +130,14 @@ pub(crate) struct DesignArgs {
     #[arg(long)]
     pub(crate) no_early_end: bool,
 
+    /// Most time for the comparison; what is known by then is the result [default: 1.5 x the
+    /// estimate]
+    ///
+    /// A run that would not end in time is not started. --resume continues a comparison that ended
+    /// this way.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub(crate) max_time: Option<Duration>,
+
     /// Length of the measured window of each run [default: 30s]
     ///
     /// With --search the default is that of `goodput sweep --quick`. A number without a unit is

@@ -171,6 +171,14 @@ pub(crate) struct PointArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) sustained: Option<Duration>,
 
+    /// Most time for the sweep, or for each value of --vary; what is known by then is the result
+    /// [default: 1.5 x the estimate]
+    ///
+    /// A point that would not end in time is not started. --resume continues a sweep that ended
+    /// this way.
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub(crate) max_time: Option<Duration>,
+
     /// Pause between points
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s")]
     pub(crate) settle: Duration,

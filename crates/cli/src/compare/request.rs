@@ -60,6 +60,7 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
         switch_cmd: args.design.switch_cmd.clone(),
         anyway: args.gate.anyway,
         point_s: args.design.duration.map(|time| time.as_secs_f64()),
+        max_s: args.design.max_time.map(|time| time.as_secs_f64()),
         slo_is_default,
         design: design(args, &targets, gates)?,
         targets,
@@ -88,6 +89,9 @@ pub(super) fn resume(
     let folder = CampaignFolder::resume(Campaign::Comparison, path).map_err(failed)?;
     let mut request: CompareRequest = folder.asked().map_err(failed)?;
     complete(&mut request, &named(args))?;
+    if let Some(time) = args.design.max_time {
+        request.max_s = Some(time.as_secs_f64());
+    }
     if let Some(first) = request.targets.first() {
         request.plan.target.url.clone_from(&first.url);
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goodput_campaign::sweep::SweepState;
-use goodput_lab::{SweepProgress, SweepSoFar};
+use goodput_lab::{SweepProgress, SweepSoFar, left_in_words};
 use goodput_record::FolderError;
 
 use super::RunPrinter;
@@ -70,12 +70,15 @@ impl RunPrinter {
         match (self.progress.get(), points.last().filter(|_| is_new)) {
             (Some(Progress::Screen(screen)), _) => screen.sweep(points, plan, answer, left),
             (Some(Progress::Lines), Some(last)) => {
-                let of = left.map(|left| last.point.ask.number + left.points);
+                // Near the end the search decides how many there are.
+                let known = left.filter(|left| left.points > 1);
+                let of = known.map(|left| last.point.ask.number + left.points);
                 output::note(&goodput_report::sweep_step(last, of));
             }
             (Some(Progress::Line), Some(_)) => {
-                let left_s = left.map(|left| left.seconds);
-                self.drawn.draw(&goodput_report::sweep_live(points, plan, answer, left_s));
+                let left = left.map(|left| left_in_words((left.seconds, left.most_seconds)));
+                let left = left.unwrap_or_default();
+                self.drawn.draw(&goodput_report::sweep_live(points, plan, answer, &left));
             }
             _ => {}
         }

@@ -43,6 +43,7 @@ pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
         gpus: args.levels.gpus,
         serve,
         vary: args.levels.vary.clone(),
+        max_s: args.point.max_time.map(|time| time.as_secs_f64()),
         ..SweepRequest::new(sweep, plan)
     };
     request.check()?;

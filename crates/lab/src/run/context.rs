@@ -10,6 +10,7 @@ use goodput_stats::Summary;
 
 use super::{Prepared, StartBarrier};
 use crate::error::Failed;
+use crate::events::ExpectedEnd;
 use crate::events::{Observer, RunSink};
 use crate::handle::RunHandle;
 use crate::hooks::Hooks;
@@ -93,6 +94,8 @@ pub struct RunContext {
     pub repeat: Option<Repeat>,
     /// What it is called among others, and what its progress line begins with.
     pub label: String,
+    /// When everything that it is part of should end.
+    pub end: Option<ExpectedEnd>,
     /// Another run shows the progress of both.
     pub is_silent: bool,
     /// Holds it back until others can begin too.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use goodput_campaign::sweep::{
     Figures, Point, PointAsk, PointStanding, PointSummary, Purpose, SweepFacts, SweepPlan,
     SweepState, SweepStep, SweepSummary, TimeEstimate, Unclear, answer, estimate, judge, next,
+    step_s,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan};
@@ -18,7 +19,7 @@ use super::saved::SavedPoint;
 use super::{point, saved};
 use crate::campaign::{Next, Outcome, Planner, carry_out};
 use crate::error::Failed;
-use crate::events::{SweepProgress, SweepSoFar};
+use crate::events::{ExpectedEnd, SweepProgress, SweepSoFar};
 use crate::host;
 use crate::idle::{IdleSignal, wait_idle};
 use crate::readiness::{self, Ready};
@@ -32,6 +33,9 @@ const REWARM_S: f64 = 10.0;
 
 /// How long a server may take to be empty after a point.
 pub const IDLE_LIMIT: Duration = Duration::from_mins(1);
+
+/// A sweep ends at this many times what it was estimated to take, unless it is told how long it may.
+pub const OVERTIME: f64 = 1.5;
 
 /// A sweep that goes on.
 struct Sweep<'a> {
@@ -153,8 +157,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// How long it takes from here; said once, before the first point that counts.
-    fn say_what_it_takes(&mut self, done: &[Point], more_s: f64) -> Option<f64> {
-        let mut left = estimate(&self.request.sweep, done)?;
+    fn say_what_it_takes(&mut self, done: &[Point], more_s: f64) -> Option<ExpectedEnd> {
+        let mut left = self.estimate(done)?;
         left.seconds += more_s;
         if self.facts.estimated.is_none() {
             let so_far = self.took();
@@ -162,7 +166,17 @@ impl<'a> Sweep<'a> {
             self.lab.observer.sweep(&SweepProgress::Estimated(&whole));
             self.facts.estimated = Some(whole);
         }
-        Some(left.seconds)
+        Some(ExpectedEnd::new(left.seconds, left.most_seconds))
+    }
+
+    fn estimate(&self, done: &[Point]) -> Option<TimeEstimate> {
+        estimate(&self.request.sweep, done, Some(self.took()))
+    }
+
+    /// How many seconds it may take in all; none before it is known how long it should.
+    fn most_s(&self) -> Option<f64> {
+        let overtime = || Some(OVERTIME * self.facts.estimated.as_ref()?.seconds);
+        self.request.max_s.or_else(overtime)
     }
 
     fn took(&self) -> f64 {
@@ -173,15 +187,14 @@ impl<'a> Sweep<'a> {
     fn measure_point(
         &mut self,
         ask: &PointAsk,
-        left_s: Option<f64>,
+        end: Option<ExpectedEnd>,
     ) -> Result<(PathBuf, Summary), Failed> {
         self.folder.set_aside(ask.number).map_err(unwritable)?;
         self.folder.begin(ask.number, ask).map_err(unwritable)?;
         let path = self.folder.point(ask.number, &ask.level.folder_name());
         let plan = point::plan(&self.plan, ask);
         let prepared = prepare_on(self.lab, plan, Arc::clone(&self.ready))?;
-        let label = progress_label(ask, left_s);
-        let place = RunContext { label, ..RunContext::default() };
+        let place = RunContext { label: progress_label(ask), end, ..RunContext::default() };
         let summary = prepared.run(self.lab, &path, place)?;
         Ok((path, summary))
     }
@@ -220,7 +233,7 @@ impl<'a> Sweep<'a> {
     fn show(&self, points: &[PointSummary], is_new: bool) {
         let (plan, done) = (&self.request.sweep, self.done());
         let (answer, left) =
-            if is_new { (answer(plan, &done), estimate(plan, &done)) } else { (None, None) };
+            if is_new { (answer(plan, &done), self.estimate(&done)) } else { (None, None) };
         let (answer, left) = (answer.as_ref(), left.as_ref());
         let view = SweepSoFar { plan, points, is_new, answer, left };
         self.lab.observer.sweep(&SweepProgress::Points(view));
@@ -253,9 +266,9 @@ impl Planner for Sweep<'_> {
         if std::mem::take(&mut self.is_cold) {
             ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
         }
-        let left = self.say_what_it_takes(&self.done(), ask.burn_in_s - planned_s);
+        let end = self.say_what_it_takes(&self.done(), ask.burn_in_s - planned_s);
         let begin = now();
-        let measured = self.measure_point(&ask, left);
+        let measured = self.measure_point(&ask, end);
         if self.lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
@@ -311,8 +324,22 @@ impl Planner for Sweep<'_> {
         }
     }
 
+    fn has_time(&self, ask: &PointAsk) -> bool {
+        let step_s = step_s(&self.request.sweep, &self.done(), ask);
+        self.most_s().is_none_or(|most_s| self.took() + step_s <= most_s)
+    }
+
     fn interrupted(&self) -> SweepState {
         SweepState::Interrupted
+    }
+
+    fn time_up(&self) -> SweepState {
+        let most = self.most_s().map(in_words).unwrap_or_default();
+        self.lab.observer.warn(format!(
+            "the sweep ends here: {most} are over, and it says what is known so far; continue it \
+             with --resume and a longer --max-time"
+        ));
+        SweepState::TimeUp
     }
 
     fn target_lost(&self) -> SweepState {
@@ -330,6 +357,11 @@ fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
     }
 }
 
+/// A time that is given to everything, such as `3.0 min`.
+pub fn in_words(seconds: f64) -> String {
+    if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
+}
+
 /// A folder that could not be written to while something went on.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
 pub fn unwritable(error: FolderError) -> Failed {
@@ -338,10 +370,8 @@ pub fn unwritable(error: FolderError) -> Failed {
 }
 
 /// What stands before the progress line.
-fn progress_label(ask: &PointAsk, left_s: Option<f64>) -> String {
+fn progress_label(ask: &PointAsk) -> String {
     let level = ask.level;
-    let left =
-        left_s.map_or_else(String::new, |left| format!(" · {} left", goodput_stats::about(left)));
     let why = match ask.purpose {
         Purpose::WarmUp => "warm-up",
         Purpose::Grid => "curve",
@@ -351,5 +381,5 @@ fn progress_label(ask: &PointAsk, left_s: Option<f64>) -> String {
         Purpose::Sustain => "sustain",
         Purpose::Twin => "closed loop",
     };
-    format!("{} {why} {level}{left} · ", ask.number)
+    format!("{} {why} {level} · ", ask.number)
 }

@@ -23,6 +23,10 @@ pub struct SweepRequest {
     /// What differs between configurations, as `name=value,value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<String>,
+    /// The sweep ends after this many seconds with what is known; without it after
+    /// [`super::OVERTIME`] times what was estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_s: Option<f64>,
     /// Levels and effort.
     pub sweep: SweepPlan,
     /// What every point has in common.
@@ -45,7 +49,7 @@ impl SweepRequest {
     /// A sweep of one configuration, of a server that is not ours.
     pub fn new(sweep: SweepPlan, plan: Plan) -> Self {
         let schema = Self::SCHEMA.to_owned();
-        Self { schema, gpus: None, serve: None, vary: Vec::new(), sweep, plan }
+        Self { schema, gpus: None, serve: None, vary: Vec::new(), max_s: None, sweep, plan }
     }
 
     /// As it may be written down.

@@ -3,8 +3,9 @@
 use goodput_campaign::compare::{Comparison, FigureOutcome};
 use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{Goodput, PointStanding, PointSummary, SweepPlan, TimeEstimate};
+use goodput_lab::ExpectedEnd;
 
-use super::LatestSnapshot;
+use super::{LatestSnapshot, lock};
 use crate::view::{
     CampaignView, ComparisonView, DifferenceView, LevelView, LivePointView, LiveSweepView,
     StatusColor as StandingView,
@@ -45,14 +46,17 @@ impl LatestSnapshot {
                 is_on_curve: is_on_curve(point),
             }
         };
-        self.set_campaign(CampaignView::Sweep(LiveSweepView {
+        let end = left.map(|left| ExpectedEnd::new(left.seconds, left.most_seconds));
+        let sweep = LiveSweepView {
             unit: axes.unit.to_owned(),
             latency: axes.latency.to_owned(),
             limit: axes.limit.clone(),
             points: points.iter().map(point).collect(),
             answer: goodput_report::sweep_so_far(answer, plan),
-            left_s: left.map(|left| left.seconds),
-        }));
+            left: String::new(),
+        };
+        let mut state = lock(&self.0.state);
+        (state.campaign, state.end) = (Some(CampaignView::Sweep(sweep)), end);
     }
 
     /// The blocks of a comparison, and what differs so far.

@@ -34,7 +34,7 @@ pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
     progress(ink, run, frame, gauge);
     let left = match &view.campaign {
         Some(CampaignView::Sweep(sweep)) => {
-            sweep.left_s.map(|left| format!("sweep: about {} left", about(left)))
+            (!sweep.left.is_empty()).then(|| format!("sweep: {}", sweep.left))
         }
         Some(CampaignView::Comparison(compared)) => {
             compared.left_s.map(|left| format!("next test in about {}", about(left)))

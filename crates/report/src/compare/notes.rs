@@ -159,6 +159,7 @@ fn state(comparison: &Comparison) -> Option<LabelledText> {
         CompareState::TargetLost => {
             "ended because a target became unreachable and did not come back"
         }
+        CompareState::TimeUp => "ended because its time was over (--max-time)",
         CompareState::Unfinished => "still running, or killed",
     };
     let text = format!("{state}: this is what was measured so far; --resume continues");

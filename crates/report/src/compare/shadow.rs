@@ -50,7 +50,9 @@ pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
         CompareState::TargetLost => {
             "ended because a thread of the proxy failed: these are the figures up to then"
         }
-        CompareState::Interrupted => "stopped early: these are the figures up to then",
+        CompareState::Interrupted | CompareState::TimeUp => {
+            "stopped early: these are the figures up to then"
+        }
         CompareState::Complete => return None,
     };
     Some(("State", text.to_owned()))

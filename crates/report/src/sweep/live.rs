@@ -82,7 +82,7 @@ pub fn sweep_live(
     points: &[PointSummary],
     plan: &SweepPlan,
     answer: Option<&Goodput>,
-    left_s: Option<f64>,
+    left: &str,
 ) -> String {
     let measured: Vec<Point> = points.iter().map(|point| point.point.clone()).collect();
     let now = match next(plan, &measured) {
@@ -94,8 +94,7 @@ pub fn sweep_live(
         ),
         SweepStep::Done => "all measured".to_owned(),
     };
-    let left = left_s.filter(|left| left.is_finite());
-    let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
+    let left = if left.is_empty() { String::new() } else { format!(" · {left}") };
     let mut page = format!("{} · {now}{left}\n", plural(points.len() as u64, "point"));
     let shown = on_curve(points);
     if !shown.is_empty() {

@@ -1,11 +1,12 @@
 //! How long it takes. What is stated after the warm-up is a function of plan and warm-up alone; the
-//! runs near the limit that are not needed in any case use up what the rest has left of it.
+//! runs near the limit that are not needed in any case use up what the rest has left of it. What is
+//! left later follows from the state of the search.
 
 use goodput_model::EndedBy;
 
-use super::super::{Axis, Level, Point, Purpose, SweepPlan};
-use super::view::{CurveView, e2e_s};
-use super::{SweepStep, TimeEstimate, Wish, effort, grid, next};
+use super::super::{Axis, Level, Point, PointAsk, Purpose, SweepPlan};
+use super::view::{CurveView, SeenPoint, e2e_s};
+use super::{SweepStep, TimeEstimate, Wish, effort, grid, next, search};
 
 /// Points of a bracket, as a rule.
 const BRACKET: f64 = 4.0;
@@ -17,21 +18,30 @@ const RISE: f64 = 2.5;
 const SLOWER: f64 = 1.2;
 /// The last answers of a point usually take this many times p99.
 const DRAIN: f64 = 1.2;
+/// A second of figures takes no more than this by the clock, whatever went on.
+const SLOWEST_PACE: f64 = 3.0;
 
 /// A part: in words, its points, and its seconds.
 type Part = (&'static str, f64, f64);
 
-/// How long it takes from here; none before the warm-up has told how fast the server is.
-pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
+/// How long it takes from here, where what was measured has taken so many seconds by the clock; none
+/// before the warm-up has told how fast the server is.
+pub fn estimate(plan: &SweepPlan, points: &[Point], took_s: Option<f64>) -> Option<TimeEstimate> {
     let view = CurveView::new(plan, points);
     view.warm?;
     if next(plan, points) == SweepStep::Done {
-        return Some(TimeEstimate { seconds: 0.0, points: 0, parts: Vec::new() });
+        return Some(TimeEstimate {
+            seconds: 0.0,
+            most_seconds: None,
+            points: 0,
+            parts: Vec::new(),
+        });
     }
     let parts = parts(&view);
     let stated: f64 = parts.iter().map(|part| part.2).sum();
     let planned: f64 = parts.iter().map(|part| part.1).sum();
     let spent = spent(&view);
+    let pace = pace(&view, took_s);
     // What is left of each part, in order: what is done has used up the first ones.
     let mut used = spent;
     let mut left = Vec::new();
@@ -43,13 +53,61 @@ pub fn estimate(plan: &SweepPlan, points: &[Point]) -> Option<TimeEstimate> {
         }
     }
     let done = measured(&view).count() as f64;
-    let needed = needed(&view);
-    let seconds = (stated - spent).max(needed).round();
-    if left.is_empty() {
-        left.push(("remaining".to_owned(), seconds));
+    // Runs near the limit use up the stated time; after them only what is missing counts.
+    let stated_left = if is_confirming(&view) { 0.0 } else { stated - spent };
+    let seconds = pace * stated_left.max(to_close(&view) + needed(&view));
+    if left.is_empty() || is_confirming(&view) {
+        left = vec![("remaining".to_owned(), seconds.round())];
     }
     let points = (planned - done).max(1.0) as u32;
-    Some(TimeEstimate { seconds, points, parts: left })
+    let spoilt = view.spoilt_points;
+    let again = spoilt.expected().filter(|_| !spoilt.is_lasting());
+    let most_seconds = again.map(|share| (seconds / (1.0 - share)).round());
+    Some(TimeEstimate { seconds: seconds.round(), most_seconds, points, parts: left })
+}
+
+/// What the next point takes, with its drain and its pause.
+pub fn step_s(plan: &SweepPlan, points: &[Point], ask: &PointAsk) -> f64 {
+    cost(&CurveView::new(plan, points), ask.burn_in_s + ask.seconds)
+}
+
+/// Seconds by the clock for each second that figures tell of: connections, pauses, and whatever else
+/// goes on between two windows.
+fn pace(view: &CurveView<'_>, took_s: Option<f64>) -> f64 {
+    let told = spent(view) + view.warm.map_or(0.0, |warm| warm.window_s.max(0.0));
+    match took_s {
+        Some(took_s) if told > 0.0 && measured(view).count() > 0 => {
+            (took_s / told).clamp(1.0, SLOWEST_PACE)
+        }
+        _ => 1.0,
+    }
+}
+
+/// Whether levels are being confirmed.
+fn is_confirming(view: &CurveView<'_>) -> bool {
+    view.with(Purpose::Confirm).next().is_some()
+}
+
+/// What bracket and bisection still need.
+fn to_close(view: &CurveView<'_>) -> f64 {
+    if !(view.plan.search && view.plan.slo.is_some()) || is_confirming(view) {
+        return 0.0;
+    }
+    let ratio = match (view.low(), view.high()) {
+        (Some(low), Some(high)) => high / low,
+        _ => view.pace.growth * view.pace.growth,
+    };
+    let has_focus = view.with(Purpose::Focus).next().is_some();
+    if has_focus {
+        0.0
+    } else {
+        bisections(ratio, view.pace.close) * EARLY * typical(view, Purpose::Bisect)
+    }
+}
+
+/// Points until two levels of this ratio are as close as asked.
+fn bisections(ratio: f64, close: f64) -> f64 {
+    (ratio.ln() / close.ln()).max(1.0).log2().ceil().clamp(0.0, 12.0)
 }
 
 /// Whether this run fits into the stated time, together with what must follow it.
@@ -85,9 +143,23 @@ fn cost(view: &CurveView<'_>, load_s: f64) -> f64 {
     load_s + DRAIN * SLOWER * view.e2e_s().1 + settle(view)
 }
 
-/// What must still come after the runs near the limit.
+/// What must still come after the runs near the limit: everything before the first confirming run,
+/// then what the level that is tried still lacks.
 fn needed(view: &CurveView<'_>) -> f64 {
-    parts(view).iter().skip_while(|part| part.0 != CONFIRM).map(|part| part.2).sum()
+    let tried = search::tried(view);
+    let Some(&level) = tried.last() else {
+        return parts(view).iter().skip_while(|part| part.0 != CONFIRM).map(|part| part.2).sum();
+    };
+    let runs = |purpose| search::runs_at(view, purpose, level);
+    let has_missed = runs(Purpose::Confirm).any(SeenPoint::is_over);
+    let kept = if has_missed { 0 } else { runs(Purpose::Confirm).count() };
+    let missing = view.pace.confirms.saturating_sub(kept) as f64;
+    let long = view.pace.sustained(view.plan);
+    let is_sustained = long <= 0.0 || runs(Purpose::Sustain).any(|seen| !seen.is_over());
+    let burn = view.burn_in_s(Level::Users(effort::WARM_UP_USERS));
+    let sustain = if is_sustained { 0.0 } else { cost(view, long + burn) };
+    let anchor = if grid::is_long(view) { typical(view, Purpose::Bisect) } else { 0.0 };
+    missing * typical(view, Purpose::Confirm) + sustain + anchor
 }
 
 const CONFIRM: &str = "confirmation";
@@ -121,7 +193,7 @@ fn parts(view: &CurveView<'_>) -> Vec<Part> {
     }
     let close = if is_searched { pace.close } else { 1.1 };
     if is_searched || levels.is_empty() {
-        let n = (ratio.ln() / close.ln()).max(1.0).log2().ceil().clamp(0.0, 12.0);
+        let n = bisections(ratio, close);
         parts.push(("bisection", n * twins, n * twins * EARLY * coarse));
     }
     if is_searched {

@@ -4,6 +4,7 @@ use goodput_model::{Caveat, CaveatCode, Severity};
 
 use super::super::judge::judge_load;
 use super::super::{Bounded, Figures, Miss, Point, PointStanding, Purpose, SweepPlan, Unclear};
+use super::disturbance::{MUCH_CPU, SpoiltPoints};
 use super::view::{CurveView, is_same};
 
 /// A figure of the anchor that moved by this share has moved.
@@ -118,7 +119,29 @@ fn refused(view: &CurveView<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
 }
 
+/// One caveat for all spoilt points, with what spoilt them.
+fn disturbed(view: &CurveView<'_>) -> Caveat {
+    let SpoiltPoints { spoilt, measured, others_cpu } = view.spoilt_points;
+    let (code, why) = match others_cpu.filter(|share| *share > MUCH_CPU) {
+        Some(share) => {
+            let share = share * 100.0;
+            let why = format!("other programs used {share:.0} % of the client's processors");
+            (CaveatCode::CpuCrowded, why)
+        }
+        None => (CaveatCode::NearCeiling, "the client was late".to_owned()),
+    };
+    let message = format!(
+        "{spoilt} of {measured} points were spoilt because {why}: no point was measured again after \
+         the third, spoilt points count only where they met the SLO, and the goodput may be higher"
+    );
+    Caveat::new(code, Severity::Warn, message)
+        .advise("stop what else runs, or give the client its own cores, and sweep again")
+}
+
 fn client(view: &CurveView<'_>) -> Option<Caveat> {
+    if view.spoilt_points.is_lasting() {
+        return Some(disturbed(view));
+    }
     let level = view.client_limit()?;
     let message = format!(
         "at {level}, the client was the bottleneck: that point shows nothing about the server"

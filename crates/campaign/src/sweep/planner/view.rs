@@ -6,6 +6,7 @@ use super::super::judge::{allowed, allowed_failures, judge_load, target};
 use super::super::{
     Axis, Bounded, Figures, Level, Miss, Point, PointStanding, Purpose, SweepPlan, Unclear,
 };
+use super::disturbance::{SpoiltPoints, is_met_all_the_same};
 use super::effort::EffortMeasures;
 use super::{AGAIN, Wish, may_pass};
 
@@ -53,6 +54,7 @@ pub(super) struct CurveView<'a> {
     pub(super) pace: EffortMeasures,
     /// The warm-up, once it has told how fast the server is.
     pub(super) warm: Option<&'a Figures>,
+    pub(super) spoilt_points: SpoiltPoints,
     /// Points on the axis that hold, in the order measured; those before a change of the server do
     /// not.
     pub(super) seen: Vec<SeenPoint<'a>>,
@@ -69,12 +71,16 @@ impl<'a> CurveView<'a> {
             .iter()
             .find(|point| point.ask.purpose == Purpose::WarmUp && point.figures.ok > 0)
             .map(|point| &point.figures);
-        let seen = points.iter().enumerate().filter_map(|(place, point)| see(plan, place, point));
+        let spoilt_points = SpoiltPoints::new(plan, points);
+        let is_lasting = spoilt_points.is_lasting();
+        let seen = points.iter().enumerate();
+        let seen = seen.filter_map(|(place, point)| see(plan, place, point, is_lasting));
         let mut view = Self {
             plan,
             points,
             pace: EffortMeasures::from_effort(plan.effort),
             warm,
+            spoilt_points,
             seen: seen.collect(),
             conflicts: Vec::new(),
             changed: None,
@@ -85,13 +91,28 @@ impl<'a> CurveView<'a> {
         view
     }
 
+    /// How often a point that was spoilt is measured again.
+    pub(super) fn repeats(&self) -> usize {
+        if self.spoilt_points.is_lasting() { 0 } else { AGAIN }
+    }
+
     /// Others may have had this machine for a moment: what says nothing counts against a level only
-    /// when it said nothing again and again.
+    /// when it said nothing each time.
     fn forgive(&mut self) {
-        let spoilt: Vec<f64> =
-            self.seen.iter().filter(|seen| seen.is_unclear()).map(|seen| seen.level).collect();
-        let times = |level: f64| spoilt.iter().filter(|other| is_same(**other, level)).count();
-        self.seen.retain(|seen| !seen.is_unclear() || times(seen.level) > AGAIN);
+        let levels = |is_unclear: bool| -> Vec<f64> {
+            let of = |seen: &&SeenPoint<'_>| seen.is_unclear() == is_unclear;
+            self.seen.iter().filter(of).map(|seen| seen.level).collect()
+        };
+        let (spoilt, clear) = (levels(true), levels(false));
+        let times = |levels: &[f64], level: f64| {
+            levels.iter().filter(|other| is_same(**other, level)).count()
+        };
+        let repeats = self.repeats();
+        let is_lasting = self.spoilt_points.is_lasting();
+        self.seen.retain(|seen| {
+            let is_cleared = is_lasting && times(&clear, seen.level) > 0;
+            !seen.is_unclear() || (times(&spoilt, seen.level) > repeats && !is_cleared)
+        });
     }
 
     /// How many of the last points, all at one level, this client spoilt, or gave up too early.
@@ -326,7 +347,12 @@ impl SeenPoint<'_> {
     }
 }
 
-fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<SeenPoint<'a>> {
+fn see<'a>(
+    plan: &SweepPlan,
+    place: usize,
+    point: &'a Point,
+    is_disturbed: bool,
+) -> Option<SeenPoint<'a>> {
     let Point { ask, figures } = point;
     let is_aside = matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
     let level = ask.level.value();
@@ -339,6 +365,11 @@ fn see<'a>(plan: &SweepPlan, place: usize, point: &'a Point) -> Option<SeenPoint
             PointStanding::Met
         }
         PointStanding::Unclear(unclear) if may_pass(&unclear) => return None,
+        PointStanding::Unclear(Unclear::Client)
+            if is_disturbed && is_met_all_the_same(figures, plan) =>
+        {
+            PointStanding::Met
+        }
         standing => standing,
     };
     let is_clear = is_clear(plan, figures, &standing);

@@ -19,7 +19,7 @@ use crate::events::CompareProgress;
 use crate::host;
 use crate::idle::{IdleSignal, wait_idle};
 use crate::run::Lab;
-use crate::sweep::{ABSENCE, IDLE_LIMIT, unwritable};
+use crate::sweep::{ABSENCE, IDLE_LIMIT, OVERTIME, in_words, unwritable};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -114,6 +114,20 @@ impl Planner for CompareRun<'_> {
     fn settle(&mut self, asks: &Vec<RunAsk>) {
         self.rest(asks);
         self.end_block(asks);
+    }
+
+    fn has_time(&self, asks: &Vec<RunAsk>) -> bool {
+        let step_s = self.each_s() * if self.steps > 0 { 1.0 } else { asks.len() as f64 };
+        self.most_s().is_none_or(|most_s| self.took() + step_s <= most_s)
+    }
+
+    fn time_up(&self) -> End {
+        let most = self.most_s().map(in_words).unwrap_or_default();
+        self.lab.observer.warn(format!(
+            "the comparison ends here: {most} are over, and it says what is known so far; \
+             continue it with --resume and a longer --max-time"
+        ));
+        (CompareState::TimeUp, None)
     }
 
     fn interrupted(&self) -> End {
@@ -267,6 +281,12 @@ impl<'a> CompareRun<'a> {
             return (now() - self.began).as_secs() / f64::from(self.steps);
         }
         each_s(design) + self.drain_s
+    }
+
+    /// How many seconds it may take in all; none before it is known how long it should.
+    fn most_s(&self) -> Option<f64> {
+        let overtime = || Some(OVERTIME * self.facts.estimated_s?);
+        self.request.max_s.or_else(overtime)
     }
 
     fn took(&self) -> f64 {
