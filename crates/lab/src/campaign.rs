@@ -43,7 +43,7 @@ pub trait Planner {
     /// How it ended when the target went away for good.
     fn target_lost(&self) -> Self::End;
 
-    /// How it ended when there was no time for another step.
+    /// How it ended when another step would have taken too long.
     fn time_up(&self) -> Self::End {
         self.interrupted()
     }
