@@ -172,8 +172,12 @@ pub struct ComparedRun {
     pub facts: SideFacts,
 }
 
-/// The first of the gravest caveats of a run; none if it has only notes.
+/// The first of the gravest caveats of a run, without those about its length; none if it has only
+/// notes.
 pub fn doubt(caveats: &[Caveat]) -> Option<Caveat> {
-    let of = |severity| caveats.iter().find(|caveat| caveat.severity == severity);
+    let of = |severity| {
+        let mut grave = caveats.iter().filter(|caveat| caveat.severity == severity);
+        grave.find(|caveat| !caveat.code.is_of_length())
+    };
     of(Severity::Void).or_else(|| of(Severity::Warn)).cloned()
 }

@@ -62,6 +62,9 @@ const LIST_LIMIT: Duration = Duration::from_secs(2);
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
+/// A small request that failed is sent once more after this time.
+const SECOND_TRY: Duration = Duration::from_secs(1);
+
 /// The same as [`wait_unless`], silent and without such a reason.
 pub fn wait(plan: &mut Plan) -> Result<Ready, Failed> {
     wait_unless(plan, &crate::Silent, &|| None)
@@ -392,7 +395,7 @@ impl Waiter<'_> {
         endpoint: &Arc<Endpoint>,
         dialect: &RequestFormat,
     ) -> Result<ProbeResult, ProbeRefusal> {
-        let mut said = false;
+        let (mut said, mut failed) = (false, false);
         loop {
             let outcome = self.answered(probe(endpoint, dialect)).await;
             let problem = match outcome {
@@ -403,12 +406,14 @@ impl Waiter<'_> {
                     Some(failure) if self.is_over() && self.is_patient => {
                         return Err(ProbeRefusal::NeverReady(failure.clone()));
                     }
+                    Some(failure) if self.is_over() && failed => {
+                        return Err(ProbeRefusal::Failing(failure.clone()));
+                    }
                     Some(failure) if self.is_over() => {
-                        self.say(&format!(
-                            "the first small request failed ({}); measuring anyway",
-                            described(failure)
-                        ));
-                        return Ok(answer);
+                        // One failure may be chance, or the last moment of a start.
+                        failed = true;
+                        tokio::time::sleep(SECOND_TRY).await;
+                        continue;
                     }
                     Some(failure) => failure.clone(),
                 },

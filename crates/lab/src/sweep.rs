@@ -8,7 +8,7 @@ mod request;
 mod saved;
 
 pub use many::{check, is_over, sweep as sweep_all};
-pub use one::{ABSENCE, IDLE_LIMIT, OVERTIME, SweepTarget, in_words, sweep, unwritable};
+pub use one::{ABSENCE, IDLE_LIMIT, SweepTarget, in_words, sweep, unwritable, with_overtime};
 pub use point::at_level;
 pub use request::{ServerRequest, SweepRequest, promise};
 pub use saved::{SavedSweep, read, read_folder};

@@ -301,14 +301,31 @@ pub enum Verdict {
     Void,
 }
 
+impl CaveatCode {
+    /// Whether it says that a run alone is too short.
+    pub fn is_of_length(self) -> bool {
+        matches!(self, Self::ShortWindow | Self::FewSamples)
+    }
+}
+
 impl Verdict {
     /// The worst caveat decides.
     pub fn from_caveats(caveats: &[Caveat]) -> Self {
-        match caveats.iter().map(|caveat| caveat.severity).max() {
+        Self::from_worst(caveats.iter())
+    }
+
+    fn from_worst<'a>(caveats: impl Iterator<Item = &'a Caveat>) -> Self {
+        match caveats.map(|caveat| caveat.severity).max() {
             None | Some(Severity::Info) => Self::Valid,
             Some(Severity::Warn) => Self::Suspect,
             Some(Severity::Void) => Self::Void,
         }
+    }
+
+    /// Of a run that is one of several: sweeps and comparisons judge by themselves whether they have
+    /// enough requests.
+    pub fn from_caveats_of_part(caveats: &[Caveat]) -> Self {
+        Self::from_worst(caveats.iter().filter(|caveat| !caveat.code.is_of_length()))
     }
 
     /// The word in `summary.json` and on the screen.

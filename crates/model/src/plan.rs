@@ -74,7 +74,7 @@ impl Plan {
                 seed: 42,
                 duration: Some(duration),
                 num_requests: None,
-                warmup: LoadExtent::Time(Duration::ZERO),
+                warmup: LoadExtent::Auto,
                 cooldown: Duration::ZERO,
                 drain: Duration::from_mins(1),
                 workers: 1,

@@ -31,6 +31,8 @@ const COLD: f64 = 0.10;
 const ALPHA: f64 = 0.002;
 /// Points of those tests: averages of neighbors depend less on each other.
 const BLOCKS: usize = 60;
+/// A server that delivers less than this share of what it delivered at first does not warm up.
+const FADED: f64 = 0.5;
 /// Standard deviations by which something must exceed what chance makes of a steady queue.
 const BEYOND: f64 = 4.0;
 /// The same for TPOT relative to its own noise: it does not queue.
@@ -96,7 +98,19 @@ fn named(series: &Series, judged: JudgedSeries) -> Vec<(&'static str, &[f64])> {
 
 /// What MSER-5 asks to leave out at the beginning, and which of that is clear.
 pub fn cut(series: &Series) -> Cut {
-    cut_of(&dense(series), JudgedSeries::All)
+    let mut cut = cut_of(&dense(series), JudgedSeries::All);
+    if fades(series, cut.cut_s) {
+        cut.cut_s = 0.0;
+    }
+    cut
+}
+
+/// Whether the server delivers less than half as many tokens after this time as before: it did not
+/// warm up, it fails or slows down, and what it could do at first is part of the result.
+fn fades(series: &Series, cut_s: f64) -> bool {
+    let bins = (cut_s / series.bin.as_secs()).round() as usize;
+    let (before, after) = series.tokens_per_s.split_at(bins.min(series.tokens_per_s.len()));
+    !before.is_empty() && mean(after) < FADED * mean(before)
 }
 
 fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {

@@ -344,7 +344,8 @@ fn a_closed_loop_that_misses_users_says_so() {
         let mut plan = plan(Some(1), None, NO_WARMUP);
         let think_time = Duration::from_millis(think_ms);
         plan.load.mode = Mode::Closed { concurrency, think_time, pause_first: false };
-        summary(&plan, &records).verdict
+        // Ten requests are too few for any percentile, and that is not what this is about.
+        Verdict::from_caveats_of_part(&summary(&plan, &records).caveats)
     };
     assert_eq!(verdict(1, 0), Verdict::Valid);
     assert_eq!(verdict(2, 0), Verdict::Void);

@@ -149,13 +149,15 @@ impl Figures {
         let slo = summary.slo.as_ref();
         let energy = summary.gpu.as_ref().and_then(|gpu| gpu.energy.as_ref());
         let each = |sum: u64| (requests.ok > 0).then(|| sum as f64 / requests.ok as f64);
-        let doubts = summary.caveats.iter().filter(|caveat| caveat.severity > Severity::Info);
+        let doubts = summary.caveats.iter();
+        let doubts =
+            doubts.filter(|caveat| caveat.severity > Severity::Info && !caveat.code.is_of_length());
         let mut errors: Vec<_> = requests.errors.clone().into_iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let bounded =
             |value: Option<f64>, low, high| value.map(|value| Bounded { value, low, high });
         Self {
-            verdict: summary.verdict,
+            verdict: Verdict::from_caveats_of_part(&summary.caveats),
             doubts: doubts.map(|caveat| caveat.code.to_string()).collect(),
             others_cpu: others_cpu(summary),
             is_complete: summary.run.state == RunState::Complete,

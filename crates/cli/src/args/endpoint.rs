@@ -48,7 +48,7 @@ pub(crate) struct EndpointArgs {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s", conflicts_with = "no_probe")]
     pub(crate) wait_ready: Duration,
 
-    /// Do not send a small request before the run
+    /// Do not send a small request before the run; for a server whose failures are to be measured
     #[arg(long)]
     pub(crate) no_probe: bool,
 

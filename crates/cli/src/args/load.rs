@@ -84,10 +84,11 @@ pub(crate) struct LoadArgs {
 
     /// Load before the measured window, left out of all figures
     ///
-    /// A time (`10s`), a number of requests (`50`), or `auto`, which cuts the beginning where it
-    /// differs from the rest.
-    #[arg(long, value_name = "TIME|N|auto", default_value = "0s")]
-    pub(crate) warmup: LoadExtent,
+    /// A time (`10s`), a number of requests (`50`), `auto`, which cuts the beginning where it
+    /// differs from the rest, or `0s` for none. The default is `auto`, and `0s` for loads that change
+    /// by design (--schedule, --trace, --idle) and for `--rate inf`.
+    #[arg(long, value_name = "TIME|N|auto")]
+    pub(crate) warmup: Option<LoadExtent>,
 
     /// Load after the measured window, so that its last requests still compete for the server
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]

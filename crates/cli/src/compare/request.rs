@@ -142,7 +142,7 @@ fn load(args: &DesignArgs) -> LoadArgs {
         num_requests: None,
         until: None,
         min_duration: None,
-        warmup: LoadExtent::Time(args.warmup),
+        warmup: Some(LoadExtent::Time(args.warmup)),
         cooldown: Duration::ZERO,
         drain: args.drain,
         client: args.client.clone(),

@@ -47,7 +47,7 @@ pub(super) fn resolve(
         seed: args.client.seed,
         duration: duration(args, &mode),
         num_requests: args.num_requests.or(args.idle.map(|_| 1)),
-        warmup: warmup(args, workload),
+        warmup: warmup(args, &mode, workload),
         cooldown: args.cooldown,
         drain: args.drain,
         workers: args.client.workers.unwrap_or_else(default_workers),
@@ -64,8 +64,8 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
         Mode::Open { rate: Rate::Infinite, .. } => None,
         Mode::Shaped { shape, .. } => {
             let warmup = match args.warmup {
-                LoadExtent::Time(time) => time,
-                LoadExtent::Requests(_) | LoadExtent::Auto => Duration::ZERO,
+                Some(LoadExtent::Time(time)) => time,
+                Some(LoadExtent::Requests(_) | LoadExtent::Auto) | None => Duration::ZERO,
             };
             let rest = shape
                 .length()
@@ -82,12 +82,20 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
     }
 }
 
-/// A cache is warm once each prompt has been there.
-fn warmup(args: &LoadArgs, workload: &WorkloadPlan) -> LoadExtent {
-    let is_open = args.warmup.is_none() || args.warmup == LoadExtent::Auto;
+/// What was asked for; else as many requests as warm a cache, where it is asked to be warm, or what
+/// the beginning shows.
+fn warmup(args: &LoadArgs, mode: &Mode, workload: &WorkloadPlan) -> LoadExtent {
+    let has_one_level = match mode {
+        Mode::Open { rate, .. } => *rate != Rate::Infinite,
+        Mode::Closed { .. } => args.idle.is_none(),
+        Mode::Shaped { .. } | Mode::Replay { .. } => false,
+    };
+    let usual = if has_one_level { LoadExtent::Auto } else { LoadExtent::Time(Duration::ZERO) };
+    let asked = args.warmup.unwrap_or(usual);
+    let is_free = asked.is_none() || asked == LoadExtent::Auto;
     match workload.requests_to_warm() {
-        n if n > 0 && is_open && args.rate != Some(Rate::Infinite) => LoadExtent::Requests(n),
-        _ => args.warmup,
+        n if n > 0 && is_free && args.rate != Some(Rate::Infinite) => LoadExtent::Requests(n),
+        _ => asked,
     }
 }
 

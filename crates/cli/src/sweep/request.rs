@@ -105,7 +105,7 @@ fn load(args: &PointArgs) -> LoadArgs {
         num_requests: None,
         until: None,
         min_duration: None,
-        warmup: LoadExtent::Time(args.warmup.unwrap_or_default()),
+        warmup: Some(LoadExtent::Time(args.warmup.unwrap_or_default())),
         cooldown: Duration::ZERO,
         drain: args.drain,
         client: args.client.clone(),

@@ -249,6 +249,7 @@ fn a_server_that_fails_everything_gets_a_report_that_says_so() {
         "10",
         "--model",
         "m",
+        "--no-probe",
         "--out",
         "out",
     ]);
@@ -307,7 +308,11 @@ fn a_flood_ends_where_it_can_no_longer_be_an_answer() {
     });
     let args =
         ["--rate", "100", "--num-requests", "4", "--model", "m", "--isl", "32", "--osl", "8"];
-    // The small requests before the load meet it too.
+    // The small request before the load meets it too, and ends the run.
+    let refused = Session::new().run(&[&["run", &server.url()], &args[..]].concat());
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("answer_too_large"), "{}", refused.stderr);
+    let args = [&args[..], &["--no-probe"]].concat();
     let (outcome, summary) = Session::new().measure(&server.url(), &args);
     assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
     let errors = serde_json::json!({"answer_too_large": 4});

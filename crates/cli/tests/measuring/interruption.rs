@@ -23,7 +23,8 @@ fn summary(session: &Session) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-const LONG: [&str; 8] = ["--rate", "50", "--duration", "60s", "--max-tokens", "20", "--out", "out"];
+const LONG: [&str; 10] =
+    ["--rate", "50", "--duration", "60s", "--warmup", "0s", "--max-tokens", "20", "--out", "out"];
 
 #[test]
 fn ctrl_c_drains_and_reports() {

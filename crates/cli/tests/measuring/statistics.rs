@@ -100,7 +100,8 @@ fn a_cold_start_is_cut_or_told_of() {
         let judged = ["--warmup", "auto", "--early-stopping", "--slo", "p90 ttft < 10s, ttft < 5s"];
         let page = [&load[..], &judged].concat();
         let data = [&load[..], &judged, &["--json"]].concat();
-        let [cut, told, clean] = together([(cold, &page), (cold, &load), (warm, &data)]);
+        let whole = [&load[..], &["--warmup", "0s"]].concat();
+        let [cut, told, clean] = together([(cold, &page), (cold, &whole), (warm, &data)]);
 
         let found = summary(&cut.0);
         // The window begins at a whole nanosecond.

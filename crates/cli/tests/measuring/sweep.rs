@@ -208,8 +208,13 @@ fn a_server_that_turns_requests_away() {
 fn a_server_that_only_fails_is_no_answer() {
     let session = Session::new();
     let server = Server::start(|_| vec![answer("500 Oops", "text/plain", "no")]);
-    let (done, found) =
-        sweep(&session, &server.url(), &["--slo", "p90 ttft < 60ms", "--model", "m"]);
+    let args = ["--slo", "p90 ttft < 60ms", "--model", "m"];
+    // Two small requests show that there is nothing to measure, and no folder is made.
+    let refused = session.run(&[&["sweep", &server.url()], &SHORT[..], &args].concat());
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a second small request failed too"), "{}", refused.stderr);
+    assert!(!session.path("out").exists());
+    let (done, found) = sweep(&session, &server.url(), &[&args[..], &["--no-probe"]].concat());
     assert_eq!(done.code, Some(3), "{}", done.stderr);
     assert_eq!(
         (&found["verdict"], &found["sweep"]["state"]),

@@ -11,7 +11,7 @@ fn ends_early(load: &[&str], until: &str, fewest: f64) {
     let session = Session::new();
     let rule = ["--until", until, "--min-duration", "1s", "--duration", "30s"];
     let (outcome, summary) =
-        session.measure(STEADY, &[load, &rule, &["--max-tokens", "5"]].concat());
+        session.measure(STEADY, &[load, &rule, &["--max-tokens", "5", "--warmup", "0s"]].concat());
     outcome.assert_finished("ended by the rule");
     assert_eq!(at(&summary, "run.state"), "complete");
     // Stalls of the machine make the answers depend on each other, and then more of them are needed.
@@ -116,7 +116,8 @@ fn a_point_out_of_reach_is_given_up() {
     timed(|| {
         let session = Session::new();
         let load = ["run", "mock:slots=2,ttft=200ms,itl=2ms", "--rate", "30", "--max-tokens", "5"];
-        let rest = ["--duration", "1s", "--slo", "p90 ttft < 400ms", "--out", "short"];
+        let rest =
+            ["--duration", "1s", "--warmup", "0s", "--slo", "p90 ttft < 400ms", "--out", "short"];
         session.run(&[&load[..], &rest].concat());
         let plan = std::fs::read_to_string(session.path("short/plan.toml")).unwrap();
         let plan = plan.replace("duration = \"1s\"", "duration = \"20s\"");

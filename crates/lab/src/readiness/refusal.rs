@@ -14,6 +14,8 @@ pub(super) enum ProbeRefusal {
     Unreachable(Failure),
     /// The answer will be the same for every request.
     Final(Failure),
+    /// Two small requests failed in a way that a later one may not.
+    Failing(Failure),
     /// It answers, but never in a way that would let a run begin.
     NeverReady(Failure),
 }
@@ -70,6 +72,16 @@ impl ProbeRefusal {
                 ))
                 .hint(
                     "check the server's log, wait longer, or remove --wait-ready to measure the failures",
+                );
+            }
+            Self::Failing(failure) => {
+                return Failed::target(format!(
+                    "POST {posted_to}: {}; a second small request failed too",
+                    described(&failure)
+                ))
+                .hint(
+                    "check the server's log; --wait-ready 5m waits for a server that is starting, \
+                     --no-probe measures the failures",
                 );
             }
             Self::Final(failure) | Self::Fields(_, failure) => failure,

@@ -34,8 +34,11 @@ const REWARM_S: f64 = 10.0;
 /// How long a server may take to be empty after a point.
 pub const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
-/// A sweep ends at this many times what it was estimated to take, unless it is told how long it may.
-pub const OVERTIME: f64 = 1.5;
+/// How long something may take that was estimated to take so many seconds, unless it is told: half
+/// as much more, and a minute at least, since short runs have much around them.
+pub fn with_overtime(estimated_s: f64) -> f64 {
+    (1.5 * estimated_s).max(estimated_s + 60.0)
+}
 
 /// A sweep that goes on.
 struct Sweep<'a> {
@@ -175,7 +178,7 @@ impl<'a> Sweep<'a> {
 
     /// How many seconds it may take in all; none before it is known how long it should.
     fn most_s(&self) -> Option<f64> {
-        let overtime = || Some(OVERTIME * self.facts.estimated.as_ref()?.seconds);
+        let overtime = || Some(with_overtime(self.facts.estimated.as_ref()?.seconds));
         self.request.max_s.or_else(overtime)
     }
 

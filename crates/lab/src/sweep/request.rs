@@ -23,8 +23,8 @@ pub struct SweepRequest {
     /// What differs between configurations, as `name=value,value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<String>,
-    /// The sweep ends after this many seconds with what is known; without it after
-    /// [`super::OVERTIME`] times what was estimated.
+    /// The sweep ends after this many seconds with what is known; without it as
+    /// [`super::with_overtime`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_s: Option<f64>,
     /// Levels and effort.

@@ -131,7 +131,12 @@ pub(crate) fn summary() -> SweepSummary {
             model: "llama-70b".to_owned(),
             workload: "chat".to_owned(),
             gpus: Some(8),
-            estimated: Some(TimeEstimate { seconds: 840.0, points: 10, parts: Vec::new() }),
+            estimated: Some(TimeEstimate {
+                seconds: 840.0,
+                most_seconds: None,
+                points: 10,
+                parts: Vec::new(),
+            }),
             took_s: 792.0,
         },
         plan: plan(Some("p99 ttft < 500ms")),
@@ -427,7 +432,7 @@ fn before_and_while_it_goes_on() {
     let parts = [("warm-up", 20.0), ("search", 360.0), ("sustained", 300.0)];
     let parts = parts.map(|(name, seconds)| (name.to_owned(), seconds)).to_vec();
     assert_eq!(
-        sweep_before(&TimeEstimate { seconds: 840.0, points: 13, parts }),
+        sweep_before(&TimeEstimate { seconds: 840.0, most_seconds: None, points: 13, parts }),
         "about 14 min for about 13 points: warm-up 20 s, search 6 min, sustained 5 min"
     );
     let summary = summary();
@@ -440,13 +445,13 @@ fn before_and_while_it_goes_on() {
         "3 30.0 req/s grid: missed: queue grows · 50.0 % good · TTFT p50/p99 480/2500 ms"
     );
     for n in 0..=summary.points.len() {
-        let live = sweep_live(&summary.points[..n], &summary.plan, None, Some(f64::NAN));
+        let live = sweep_live(&summary.points[..n], &summary.plan, None, "");
         assert!(live.lines().count() <= 20, "{live}");
         assert!(live.lines().all(|line| line.width() <= 80), "{live}");
         has(&live, "no goodput yet\n");
     }
     let answer = summary.goodput.as_ref();
-    let live = sweep_live(&summary.points, &summary.plan, answer, Some(300.0));
+    let live = sweep_live(&summary.points, &summary.plan, answer, "about 5 min left");
     assert!(live.starts_with("10 points · ") && live.contains(" · about 5 min left\n"), "{live}");
     has(&live, "┊ goodput 22.4\n");
     has(&live, "10 22.4 req/s confirm: kept");

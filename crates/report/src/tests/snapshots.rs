@@ -37,7 +37,7 @@ fn pages() -> Vec<(&'static str, String)> {
     let swept = sweep::tests::summary();
     let live = |n: usize| {
         let points = swept.points.get(..n).unwrap();
-        crate::sweep_live(points, &swept.plan, swept.goodput.as_ref(), Some(300.0))
+        crate::sweep_live(points, &swept.plan, swept.goodput.as_ref(), "about 5 min left")
     };
     let mut all = vec![
         ("sweep_live", live(swept.points.len())),

@@ -1,10 +1,13 @@
 //! Was it asked in a way that can give an answer?
 
-use goodput_model::{Caveat, CaveatCode, ConnectionPolicy, LoadExtent, Mode, Rate, Severity};
+use goodput_model::{
+    Caveat, CaveatCode, ConnectionPolicy, LoadExtent, Mode, Plan, Rate, Severity, SloStatistic,
+};
 
 use super::client::tolerance_ms;
 use super::{Evidence, advice};
 use crate::estimate::minimum_for_figure;
+use crate::share;
 use crate::steady::LEAST_ANSWERS;
 use crate::summary::steady::SteadyAnswer;
 
@@ -96,8 +99,9 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
         } else {
             format!("the window is {seconds:.1} s; queues and caches take 60 s or more to settle")
         };
-        Caveat::new(CaveatCode::ShortWindow, Severity::Info, message)
-            .advise(advice::lasting(e, needed))
+        // The rule of `audit` too: most of such a run is no state of the server that lasts.
+        let severity = if times < LEAST_ANSWERS { Severity::Warn } else { Severity::Info };
+        Caveat::new(CaveatCode::ShortWindow, severity, message).advise(advice::lasting(e, needed))
     })
 }
 
@@ -124,7 +128,22 @@ pub(super) fn few_samples(e: &Evidence<'_>) -> Option<Caveat> {
     // Those that fail say nothing: as many more are to be sent.
     let due = requests_for(target) * e.requests.scheduled as f64 / n as f64;
     let advice = format!("{}, enough for p{target}{until}", advice::counting(e, due.ceil()));
-    Some(Caveat::new(CaveatCode::FewSamples, Severity::Info, message).advise(advice))
+    // A single request on an idle server claims no more than it shows, and a shard is part of more.
+    let is_alone = e.requests.scheduled > 1 && !share::shard(e.run).is_part();
+    let is_thin_at_head = is_alone && is_thin(&headline(e.plan));
+    let severity = if is_thin_at_head { Severity::Warn } else { Severity::Info };
+    Some(Caveat::new(CaveatCode::FewSamples, severity, message).advise(advice))
+}
+
+/// The percentile that a run is made for: the highest one in its SLO, or else p95, which the progress
+/// line follows too.
+fn headline(plan: &Plan) -> f64 {
+    let terms = plan.measure.slo.iter().flat_map(|slo| &slo.terms);
+    let asked = terms.filter_map(|term| match term.statistic {
+        SloStatistic::Percentile(percent) => Some(percent),
+        SloStatistic::Plain | SloStatistic::Mean => None,
+    });
+    asked.max_by(f64::total_cmp).unwrap_or(95.0)
 }
 
 fn dependent(lag1: Option<f64>) -> Option<f64> {

@@ -1,6 +1,8 @@
 //! Tokens and the events that carried them.
 
-use goodput_model::{Caveat, CaveatCode, Plan, RequestRecord, Severity, TokenSource};
+use goodput_model::{
+    Caveat, CaveatCode, MetricName, Plan, RequestRecord, Severity, SloMetric, TokenSource,
+};
 
 use super::Evidence;
 
@@ -24,8 +26,23 @@ pub(super) fn not_streamed(e: &Evidence<'_>) -> Option<Caveat> {
         );
         let advice = "check that the server honors `stream: true` and that no gateway or proxy in \
                       front of it buffers answers; --no-stream measures E2E only";
-        Caveat::new(CaveatCode::NotStreamed, Severity::Warn, message).advise(advice)
+        // An SLO on what did not happen cannot be judged.
+        let mut terms = e.plan.measure.slo.iter().flat_map(|slo| &slo.terms);
+        let is_unjudged =
+            2 * e.requests.whole > e.requests.ok && terms.any(|term| needs_stream(term.metric));
+        let severity = if is_unjudged { Severity::Void } else { Severity::Warn };
+        Caveat::new(CaveatCode::NotStreamed, severity, message).advise(advice)
     })
+}
+
+/// Whether a metric counts from or between the tokens of a stream.
+fn needs_stream(metric: SloMetric) -> bool {
+    use MetricName::{Itl, MaxGap, Tpot, Ttfa, Ttft};
+    match metric {
+        SloMetric::Request(name) => matches!(name, Ttft | Ttfa | Tpot | Itl | MaxGap),
+        SloMetric::Fluidity => true,
+        SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => false,
+    }
 }
 
 pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {

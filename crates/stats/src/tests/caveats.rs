@@ -90,8 +90,10 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     assert_eq!(advice(&of(59, 130.0), "short_window"), "--duration 60s");
     assert_eq!(severity_of(&of(60, 130.0), "short_window"), None);
     assert_eq!(severity_of(&of(60, 12_000.0), "short_window"), None);
+    // The clock alone is a note; a window of fewer than five answers makes the run suspect.
+    assert_eq!(severity_of(&of(59, 130.0), "short_window"), Some(Severity::Info));
     let s = of(60, 20_000.0);
-    assert_eq!(severity_of(&s, "short_window"), Some(Severity::Info));
+    assert_eq!(severity_of(&s, "short_window"), Some(Severity::Warn));
     assert_eq!(advice(&s, "short_window"), "--duration 100s");
     assert_eq!(
         message(&s, "short_window"),
@@ -114,6 +116,22 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
         max_concurrency: None,
     };
     assert_eq!(advice(&summary(&by_count, &steady(20)), "short_window"), "make the shape last 60s");
+}
+
+#[test]
+fn fewer_requests_than_the_headline_percentile_needs_make_a_run_suspect() {
+    let of = |n: u32, slo: Option<&str>| {
+        let mut plan = plan(Some(u64::from(n) / 10), None, NO_WARMUP);
+        plan.measure.slo = slo.map(|slo| slo.parse().unwrap());
+        let s = summary(&plan, &steady(n));
+        (severity_of(&s, "few_samples"), Verdict::from_caveats_of_part(&s.caveats))
+    };
+    // p95 needs 200 requests, p99 1,000, p90 100; one that starts at the window's end is not in it.
+    assert_eq!(of(150, None), (Some(Severity::Warn), Verdict::Valid));
+    assert_eq!(of(300, None).0, Some(Severity::Info));
+    assert_eq!(of(300, Some("p99 ttft < 500ms")).0, Some(Severity::Warn));
+    assert_eq!(of(150, Some("p90 ttft < 500ms")).0, Some(Severity::Info));
+    assert_eq!(of(50, Some("p90 ttft < 500ms, mean tpot < 1s")).0, Some(Severity::Warn));
 }
 
 /// The same request, answered by one object at its end.
@@ -152,6 +170,9 @@ fn answers_that_came_whole_are_named() {
     assert_eq!(severity_of(&s, "not_streamed"), Some(Severity::Warn));
     let s = of(20, &whole);
     assert_eq!(s.requests.whole, 20);
+    // The SLO is about TTFT, and no answer has one.
+    assert_eq!(severity_of(&s, "not_streamed"), Some(Severity::Void));
+    assert_eq!(severity_of(&of(10, &whole), "not_streamed"), Some(Severity::Warn), "half have one");
     assert!(message(&s, "not_streamed").contains("20 of 20 answers came in one piece"), "{s:?}");
     // Nothing speaks against its SLO, and nothing for it.
     let slo = s.slo.unwrap();
@@ -488,7 +509,9 @@ fn a_run_that_hardly_began_is_not_valid() {
     };
     assert_eq!(severity_of(&of(9, 5), "not_complete"), Some(Severity::Warn), "nine requests");
     assert_eq!(severity_of(&of(11, 5), "not_complete"), Some(Severity::Info));
-    assert_eq!(of(11, 5).verdict, Verdict::Valid);
+    let s = of(11, 5);
+    let graver: Vec<_> = s.caveats.iter().filter(|one| one.severity > Severity::Info).collect();
+    assert!(graver.iter().all(|one| one.code.is_of_length()), "{graver:?}");
     // The last request was due at 1.9 s.
     assert_eq!(severity_of(&of(20, 18), "not_complete"), Some(Severity::Info));
     assert_eq!(severity_of(&of(20, 20), "not_complete"), Some(Severity::Warn), "9.5 % of its time");

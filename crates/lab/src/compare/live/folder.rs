@@ -183,7 +183,7 @@ pub(super) fn of_run(ask: RunAsk, path: &Path, summary: &Summary) -> Result<Comp
     let (plan, manifest) = (folder.plan().map_err(damaged)?, folder.manifest().map_err(damaged)?);
     Ok(ComparedRun {
         ask,
-        verdict: summary.verdict,
+        verdict: Verdict::from_caveats_of_part(&summary.caveats),
         doubt: doubt(&summary.caveats),
         figures: figures(summary),
         facts: SideFacts::from_run(&plan, summary, machine(&manifest.host)),

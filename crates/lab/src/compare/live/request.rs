@@ -26,8 +26,8 @@ pub struct CompareRequest {
     /// Measured seconds of the points of a search, where they were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point_s: Option<f64>,
-    /// The comparison ends after this many seconds with what is known; without it after
-    /// [`OVERTIME`] times what it was estimated to take at most.
+    /// The comparison ends after this many seconds with what is known; without it as
+    /// [`crate::sweep::with_overtime`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_s: Option<f64>,
     /// Whether the SLO is the default: a search without one takes a preset.

@@ -19,7 +19,7 @@ use crate::events::CompareProgress;
 use crate::host;
 use crate::idle::{IdleSignal, wait_idle};
 use crate::run::Lab;
-use crate::sweep::{ABSENCE, IDLE_LIMIT, OVERTIME, in_words, unwritable};
+use crate::sweep::{ABSENCE, IDLE_LIMIT, in_words, unwritable, with_overtime};
 
 /// What a quick search takes, about, before one has been seen.
 const SEARCH_S: f64 = 180.0;
@@ -285,7 +285,7 @@ impl<'a> CompareRun<'a> {
 
     /// How many seconds it may take in all; none before it is known how long it should.
     fn most_s(&self) -> Option<f64> {
-        let overtime = || Some(OVERTIME * self.facts.estimated_s?);
+        let overtime = || Some(with_overtime(self.facts.estimated_s?));
         self.request.max_s.or_else(overtime)
     }
 

@@ -111,7 +111,10 @@ impl Levels {
             if let Some(level) = self.place(run) {
                 let figures = compare::figures(&run.summary);
                 let summary = &run.summary;
-                let believed = (summary.verdict, compare::doubt(&summary.caveats));
+                let believed = (
+                    Verdict::from_caveats_of_part(&summary.caveats),
+                    compare::doubt(&summary.caveats),
+                );
                 add((level, run.plan.load.seed), believed, figures, run.facts());
             }
         }

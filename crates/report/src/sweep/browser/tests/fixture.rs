@@ -341,7 +341,12 @@ fn facts() -> SweepFacts {
         model: "llama-70b".to_owned(),
         workload: "chat: 540 prompt tokens, 160 output tokens on average".to_owned(),
         gpus: Some(8),
-        estimated: Some(TimeEstimate { seconds: 1200.0, points: 12, parts: Vec::new() }),
+        estimated: Some(TimeEstimate {
+            seconds: 1200.0,
+            most_seconds: None,
+            points: 12,
+            parts: Vec::new(),
+        }),
         took_s: 1130.0,
     }
 }
