@@ -53,7 +53,7 @@ fn unknown(first: &str) -> EntryError {
     match serde_json::from_str::<JsonObject<'_>>(first) {
         Err(error) => EntryError::with_hint(
             format!("its first entry is not a JSON object: {error}"),
-            "one object on each line is expected, or an array of objects",
+            "expected one object on each line, or an array of objects",
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
             let there = names(object.names());

@@ -59,7 +59,7 @@ pub(crate) struct Channel<S> {
 pub(crate) enum ChannelFailure {
     #[error("{0}")]
     Refused(Refusal),
-    #[error("the process at that address has another token")]
+    #[error("the process at that address has a different token")]
     Impostor,
     #[error("{0}")]
     Frame(#[from] FrameError),

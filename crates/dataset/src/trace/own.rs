@@ -158,7 +158,7 @@ fn recorded(
     }
     let is_unanswered = is_zero(object, "output_tokens");
     if is_unanswered {
-        notes.add("row without an answer when recorded: it requests 1 token");
+        notes.add("row that had no answer when recorded: it requests 1 token");
     }
     let mut entry =
         entry(

@@ -52,7 +52,7 @@ fn wrong_fields_are_named_with_what_is_there() {
          and `value`; fields there: `id`"
     );
     assert_eq!(item("12"), "s.json, item 2 (line 2): expected a JSON object: `12`");
-    assert_eq!(item("{\"a\":}"), "s.json, item 2 (line 2): no JSON at column 6: `{\"a\":}`");
+    assert_eq!(item("{\"a\":}"), "s.json, item 2 (line 2): invalid JSON at column 6: `{\"a\":}`");
     let good = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n";
     let line = |text: &str| failure("m.jsonl", format!("{good}{text}"));
     assert_eq!(

@@ -228,8 +228,9 @@ fn details(
         }
     }
     if apart > 0 {
-        conflicts
-            .push(format!("the latency of {apart} requests is not from their start to their end"));
+        conflicts.push(format!(
+            "the latency of {apart} requests does not run from their start to their end"
+        ));
     }
     all.sort_by(|a, b| {
         a.start_s.unwrap_or(f64::INFINITY).total_cmp(&b.start_s.unwrap_or(f64::INFINITY))

@@ -190,7 +190,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
                 cancel(follower, &["--signal=INT", job]);
             }
             Some(StopRequest::Stop | StopRequest::Abort) => {
-                follower.note(&format!("scancel {job}: the job is cancelled"));
+                follower.note(&format!("scancel {job}: the job is canceled"));
                 cancel(follower, &[job]);
             }
         }

@@ -68,7 +68,7 @@ impl CapacityBasis {
     pub fn sizes(&self, here: &Expected) -> Option<Sizes> {
         let seen = self.nearest().and_then(|folder| {
             let pairs: Vec<(u32, u32)> = folder.records().ok()?.filter_map(|r| pair(&r)).collect();
-            Sizes::seen(&pairs, format!("{} requests of the log", pairs.len()))
+            Sizes::seen(&pairs, format!("{} requests in the log", pairs.len()))
         });
         let assumed = || Sizes::assumed(here.input_tokens?, here.output_tokens?);
         seen.or_else(assumed)

@@ -180,7 +180,7 @@ impl Leading {
             .hint("start all ranks again; --resume FOLDER continues a sweep")),
             _ => {
                 observer.warn(format!(
-                    "beginning without rank {missing}: its shard of the load will be missing"
+                    "starting without rank {missing}: its shard of the load will be missing"
                 ));
                 Ok(())
             }

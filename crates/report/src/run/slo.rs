@@ -260,7 +260,7 @@ fn fluency(fluidity: &FluiditySummary) -> String {
     let FluiditySummary { p1, p10, p50, .. } = fluidity;
     let rate = match fluidity.fluid_token_rate {
         Some(rate) if rate > 0.0 => format!("fluid token rate {} tok/s", amount(rate)),
-        None => "no fluid token rate: answers have no pace".to_owned(),
+        None => "no fluid token rate: no answer has a token rate".to_owned(),
         _ => "no fluid token rate: more than 1 % of the requests are not fluent at any".to_owned(),
     };
     format!(
