@@ -38,7 +38,7 @@ pub(crate) fn show(
     } else if !args.quiet {
         output::page(&text())?;
     } else if !path.as_os_str().is_empty() {
-        output::data((shown(path) + "\n").as_bytes())?;
+        print_folder(path)?;
     }
     if !args.quiet && !path.as_os_str().is_empty() {
         show_folder(path);
@@ -47,6 +47,11 @@ pub(crate) fn show(
         }
     }
     Ok(())
+}
+
+/// Prints where a result is kept, as the only output.
+pub(crate) fn print_folder(path: &Path) -> Result<(), Failed> {
+    output::data((shown(path) + "\n").as_bytes())
 }
 
 /// Says where a result is kept.
