@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_named() {
         let fault = utf8(b"caf\xe9 au lait").unwrap_err();
-        assert_eq!(fault.what, "byte 4 is not UTF-8, behind `caf`");
+        assert_eq!(fault.what, "byte 4 is not UTF-8, after `caf`");
         assert!(fault.hint.unwrap().contains("iconv"));
     }
 
