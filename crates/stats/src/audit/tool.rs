@@ -254,11 +254,12 @@ fn tokenizer_time(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     Some(match run.tool {
         SourceTool::Goodput => CheckFinding::ok(
-            "prompts are sent as text, so TTFT includes the server's tokenizer; ours runs after the run",
+            "prompts are sent as text, so TTFT includes the server's tokenizer; ours runs after \
+             the run",
         ),
         SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => CheckFinding::ok(
-            "prompts are sent as text unless token ids were requested, so TTFT includes the server's \
-             tokenizer; the tool's own runs outside",
+            "prompts are sent as text unless token ids were requested, so TTFT includes the \
+             server's tokenizer; the tool's own runs outside",
         ),
         SourceTool::Aiperf | SourceTool::GenaiPerf | SourceTool::Guidellm => {
             CheckFinding::ok("prompts are sent as text, so TTFT includes the server's tokenizer")
