@@ -37,12 +37,12 @@ fn text(words: &[String]) -> Result<StyledStr, Failed> {
     let mut found = &mut root;
     for word in words {
         let known = found.clone();
-        found = found.find_subcommand_mut(word).ok_or_else(|| unknown(words, word, &known))?;
+        found = found.find_subcommand_mut(word).ok_or_else(|| unknown_word(words, word, &known))?;
     }
     Ok(found.render_long_help())
 }
 
-fn unknown(words: &[String], word: &str, within: &Command) -> Failed {
+fn unknown_word(words: &[String], word: &str, within: &Command) -> Failed {
     let mut others = Vec::new();
     if words.len() == 1 {
         others.extend(Topic::names());

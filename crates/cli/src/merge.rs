@@ -6,7 +6,7 @@ use goodput_lab::merge::Shards;
 
 use crate::args::MergeArgs;
 use crate::error::Failed;
-use crate::result::{folder_path, show_folder};
+use crate::result::{folder_path, print_folder, show_folder};
 use crate::run_printer::RunPrinter;
 
 use crate::{output, report, run};
@@ -15,15 +15,19 @@ use crate::{output, report, run};
 pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failed> {
     // One file of each shard is open at a time.
     goodput_engine::raise_fd_limit();
-    let printer = RunPrinter::new(false);
+    let printer = RunPrinter::new(args.quiet);
     let shards = Shards::open(&args.folders, args.force, &printer)?;
     let out = folder_path(args.out.as_deref(), shards.plan(), "merge");
     let summary = shards.merge(&out, &printer)?;
     if args.json {
         output::data(report::json(&summary).as_bytes())?;
+    } else if args.quiet {
+        print_folder(&out)?;
     } else {
         output::page(&goodput_report::text(&summary, goodput_report::Detail::Full))?;
     }
-    show_folder(&out);
+    if !args.quiet {
+        show_folder(&out);
+    }
     Ok(ExitCode::from(run::code(&summary)))
 }

@@ -39,7 +39,7 @@ pub(crate) fn keep() {
 }
 
 /// Lines that are kept, without the breaks around them.
-pub(crate) fn kept() -> Vec<String> {
+pub(crate) fn lines() -> Vec<String> {
     let kept = kept_lines();
     let lines = kept.iter().flat_map(|kept| &kept.lines).flat_map(|note| note.lines());
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()

@@ -30,7 +30,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
         Some(path) => read_plan(path).map_err(|error| {
             Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
         })?,
-        None => from_flags(&args.into())?,
+        None => unchecked(&args.into())?,
     };
     if args.plan.is_some() {
         if let Some(target) = &args.target {
@@ -76,15 +76,16 @@ impl<'a> From<&'a RunArgs> for Flags<'a> {
 }
 
 /// The plan of the runs of another verb.
-pub(crate) fn of_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
-    let mut plan = from_flags(flags)?;
+pub(crate) fn from_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
+    let mut plan = unchecked(flags)?;
     observe::resolve(flags.endpoint, &mut plan)?;
     slo::resolve(flags.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
 }
 
-fn from_flags(args: &Flags<'_>) -> Result<Plan, Failed> {
+/// The plan that the flags describe, without the server metrics, the SLO, and the checks.
+fn unchecked(args: &Flags<'_>) -> Result<Plan, Failed> {
     let url = args.target.unwrap_or_default().to_owned();
     let mut workload = workload::resolve(args.workload)?;
     workload.save_text = args.output.save_text;

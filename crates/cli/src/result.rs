@@ -38,26 +38,31 @@ pub(crate) fn show(
     } else if !args.quiet {
         output::page(&text())?;
     } else if !path.as_os_str().is_empty() {
-        output::data((shown(path) + "\n").as_bytes())?;
+        print_folder(path)?;
     }
     if !args.quiet && !path.as_os_str().is_empty() {
         show_folder(path);
         if !args.json && !args.verbose {
-            output::note(&format!("full report: goodput report -v {}", shown(path)));
+            output::note(&format!("full report: goodput report -v {}", shown_path(path)));
         }
     }
     Ok(())
 }
 
+/// Prints where a result is kept, as the only output.
+pub(crate) fn print_folder(path: &Path) -> Result<(), Failed> {
+    output::data((shown_path(path) + "\n").as_bytes())
+}
+
 /// Says where a result is kept.
 pub(crate) fn show_folder(path: &Path) {
-    output::note(&format!("\nrun folder: {}", shown(path)));
+    output::note(&format!("\nrun folder: {}", shown_path(path)));
     let pages = [CampaignFolder::REPORT, report::PAGE].map(|name| path.join(name));
     for page in pages.into_iter().filter(|page| page.is_file()) {
-        output::note(&format!("report: {}", shown(&page)));
+        output::note(&format!("report: {}", shown_path(&page)));
     }
 }
 
-fn shown(path: &Path) -> String {
+fn shown_path(path: &Path) -> String {
     goodput_report::plain(&path.display().to_string())
 }

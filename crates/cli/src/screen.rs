@@ -110,7 +110,7 @@ impl Screen {
             }
             if now() >= next {
                 next = now() + EVERY;
-                let view = self.view(&keys, now(), notes::kept(), output::has_color());
+                let view = self.view(&keys, now(), notes::lines(), output::has_color());
                 if canvas.draw(|frame| goodput_monitor::draw(&view, frame)).is_err() {
                     break;
                 }

@@ -50,14 +50,14 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
     let mut setup = setup.listening(&args.endpoint)?.showing(&args.output, "sweep");
     take_part(&mut setup, role, &request)?;
     if request.is_one() {
-        one(&setup, &request, resumed, args)
+        sweep_once(&setup, &request, resumed, args)
     } else {
-        all(&setup, &request, resumed, args)
+        sweep_configurations(&setup, &request, resumed, args)
     }
 }
 
 /// Sweeps one configuration, and shows what came of it.
-fn one(
+fn sweep_once(
     setup: &Setup,
     request: &SweepRequest,
     resumed: Option<CampaignFolder>,
@@ -74,7 +74,7 @@ fn one(
 }
 
 /// Sweeps several configurations, and shows what they say together.
-fn all(
+fn sweep_configurations(
     setup: &Setup,
     request: &SweepRequest,
     resumed: Option<CampaignFolder>,

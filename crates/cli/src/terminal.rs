@@ -110,7 +110,7 @@ impl Canvas {
             self.is_stale = true;
             return Ok(());
         }
-        let written = put(io::stderr(), &drawn, &PATIENCE);
+        let written = write_patiently(io::stderr(), &drawn, &PATIENCE);
         self.is_stale = written.is_err();
         match written {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
@@ -167,7 +167,7 @@ pub(crate) fn give_back() -> bool {
 /// The same where something is to be printed next, which would have to wait for the terminal too.
 pub(crate) fn give_back_at_last() {
     back(|| {
-        let _ = leave() || io::stderr().write_all(&farewell()).is_ok();
+        let _ = leave() || io::stderr().write_all(&reset_sequence()).is_ok();
         true
     });
 }
@@ -273,24 +273,24 @@ fn enter() -> io::Result<()> {
     let mut bytes = Vec::new();
     queue!(bytes, EnterAlternateScreen, Hide)?;
     enable_raw_mode()?;
-    put(io::stderr(), &bytes, &PATIENCE)
+    write_patiently(io::stderr(), &bytes, &PATIENCE)
 }
 
 /// Whether the terminal took it. One that went away must not end the run.
 fn leave() -> bool {
-    let written = put(io::stderr(), &farewell(), &PATIENCE);
+    let written = write_patiently(io::stderr(), &reset_sequence(), &PATIENCE);
     let _ = disable_raw_mode();
     written.is_ok()
 }
 
-fn farewell() -> Vec<u8> {
+fn reset_sequence() -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = queue!(bytes, LeaveAlternateScreen, Show);
     bytes
 }
 
 /// Writes everything, in pieces that are taken at once; an error after so long without one.
-fn put(to: impl AsFd, mut bytes: &[u8], patience: &Timespec) -> io::Result<()> {
+fn write_patiently(to: impl AsFd, mut bytes: &[u8], patience: &Timespec) -> io::Result<()> {
     let mut refused = 0;
     while !bytes.is_empty() {
         let mut wait = [PollFd::new(&to, PollFlags::OUT)];
@@ -327,7 +327,7 @@ mod tests {
         ours.set_nonblocking(true).unwrap();
         let short = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let much = vec![7; 1 << 22];
-        let stalled = put(&ours, &much, &short).unwrap_err();
+        let stalled = write_patiently(&ours, &much, &short).unwrap_err();
         assert_eq!(stalled.kind(), ErrorKind::WouldBlock);
         // Once the pipe is read, it gets out whole.
         let reader = std::thread::spawn(move || {
@@ -335,12 +335,12 @@ mod tests {
             theirs.read_to_end(&mut all).map(|_| all)
         });
         let long = Timespec { tv_sec: 60, tv_nsec: 0 };
-        put(&ours, b"the end", &long).unwrap();
+        write_patiently(&ours, b"the end", &long).unwrap();
         drop(ours);
         let all = reader.join().unwrap().unwrap();
         assert!(all.len() < much.len() && all.ends_with(b"\x07the end"), "{}", all.len());
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
-        assert_eq!(put(&ours, b"x", &long).unwrap_err().kind(), ErrorKind::BrokenPipe);
+        assert_eq!(write_patiently(&ours, b"x", &long).unwrap_err().kind(), ErrorKind::BrokenPipe);
     }
 }

@@ -24,13 +24,13 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     };
     let render = |folder: &_| report::browser_page(folder).map_err(|failed| failed.lines());
     let folder = plain(&args.folder.display().to_string());
-    goodput_ui::serve(&options, Box::new(render), &mut |event| tell(&folder, event))
+    goodput_ui::serve(&options, Box::new(render), &mut |event| print_event(&folder, event))
         .map_err(|error| failed(&error))?;
     signals::until_stopped(LOOK_UP, || true).map_err(|error| failed(&error.into()))?;
     Ok(ExitCode::from(exit::OK))
 }
 
-fn tell(folder: &str, event: &ServeEvent) {
+fn print_event(folder: &str, event: &ServeEvent) {
     match event {
         ServeEvent::IndexInMemory => {
             output::note("note: the folder cannot be written; its index is kept in memory");

@@ -35,12 +35,12 @@ pub(crate) fn format_of(
             Some(format) => Ok(format),
             None if asked.is_some() && is_json => Ok(DatasetFormat::Prompts),
             None if asked.is_some() && extension.is_empty() => Ok(DatasetFormat::Text),
-            None => Err(DatasetError::file(path, unknown(&first))),
+            None => Err(DatasetError::file(path, unknown_form(&first))),
         },
     }
 }
 
-fn unknown(first: &str) -> EntryError {
+fn unknown_form(first: &str) -> EntryError {
     let formats = names(DatasetFormat::ALL.map(DatasetFormat::name));
     let hint = format!("name its format: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
@@ -53,7 +53,7 @@ fn unknown(first: &str) -> EntryError {
     match serde_json::from_str::<JsonObject<'_>>(first) {
         Err(error) => EntryError::with_hint(
             format!("its first entry is not a JSON object: {error}"),
-            "one object on each line is expected, or an array of objects",
+            "expected one object on each line, or an array of objects",
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
             let there = names(object.names());

@@ -193,7 +193,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Piece<'_> {
         let tail: String =
             before.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
         EntryError::with_hint(
-            format!("byte {} is not UTF-8, behind `{}`", place + 1, excerpt(&tail)),
+            format!("byte {} is not UTF-8, after `{}`", place + 1, excerpt(&tail)),
             "convert the file to UTF-8 with `iconv`",
         )
     })
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_named() {
         let fault = utf8(b"caf\xe9 au lait").unwrap_err();
-        assert_eq!(fault.what, "byte 4 is not UTF-8, behind `caf`");
+        assert_eq!(fault.what, "byte 4 is not UTF-8, after `caf`");
         assert!(fault.hint.unwrap().contains("iconv"));
     }
 

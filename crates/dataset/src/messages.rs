@@ -53,7 +53,7 @@ fn read(
         _ => talk(body)?.finish(true, notes),
     };
     if pairs.is_empty() {
-        return Ok(ItemOutcome::Skip("no message of a user or a tool".to_owned()));
+        return Ok(ItemOutcome::Skip("no message from a user or a tool".to_owned()));
     }
     let output = match body.tokens("max_completion_tokens")? {
         Some(tokens) => Some(tokens),

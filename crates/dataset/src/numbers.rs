@@ -39,7 +39,7 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
         width = if width == 0 { fields } else { width };
         if fields > width {
             let what = format!("the row has {fields} fields, expected {width}");
-            let hint = "numbers have a point, not a comma, before their decimals";
+            let hint = "write decimals with a point, not a comma";
             return Err(DatasetError::new(path, row.place, EntryError::with_hint(what, hint)));
         }
         for (column, place) in columns.iter_mut().zip(&places) {

@@ -102,7 +102,7 @@ pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> EntryError {
     if let Some(fault) = no_number(text, error.line(), error.column()) {
         return fault;
     }
-    EntryError::from(format!("no JSON at column {}: `{shown}`", error.column()))
+    EntryError::from(format!("invalid JSON at column {}: `{shown}`", error.column()))
 }
 
 /// `NaN` and infinities, which some writers take for JSON: the field that has one.

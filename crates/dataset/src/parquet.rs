@@ -148,7 +148,7 @@ impl ParquetColumns {
         let Some(prompt) = text(prompt) else {
             let expected =
                 "a text, or a list of groups with `from` and `value` or `role` and `content`";
-            return Err(EntryError::field(&self.prompt, &shown(prompt), expected));
+            return Err(EntryError::field(&self.prompt, &shown_field(prompt), expected));
         };
         if prompt.trim().is_empty() {
             return Ok(ItemOutcome::Skip("blank prompt".to_owned()));
@@ -169,7 +169,7 @@ impl ParquetColumns {
         for (place, element) in list.iter().enumerate() {
             let Field::Group(group) = element else {
                 let name = format!("{}[{place}]", self.prompt);
-                return Err(EntryError::field(&name, &shown(element), "a group"));
+                return Err(EntryError::field(&name, &shown_field(element), "a group"));
             };
             let one = |wanted: [&str; 2]| {
                 let found =
@@ -178,7 +178,7 @@ impl ParquetColumns {
                 let name = format!("{}[{place}].{}", self.prompt, wanted[0]);
                 text(value)
                     .map(Cow::Borrowed)
-                    .ok_or_else(|| EntryError::field(&name, &shown(value), "a text"))
+                    .ok_or_else(|| EntryError::field(&name, &shown_field(value), "a text"))
             };
             keeps_open |= group.get_column_iter().any(|(name, _)| name == "role");
             said.push((one(["from", "role"])?, one(["value", "content"])?));
@@ -202,7 +202,7 @@ fn text(field: &Field) -> Option<&str> {
 }
 
 /// A value for a message, whatever its size.
-fn shown(field: &Field) -> String {
+fn shown_field(field: &Field) -> String {
     match field {
         Field::Null => "null".to_owned(),
         Field::Group(_) => "a group".to_owned(),
@@ -227,5 +227,5 @@ fn length(name: &str, field: &Field) -> Result<u32, EntryError> {
         _ => 0,
     };
     let fits = u32::try_from(number).ok().filter(|n| (1..=MOST_TOKENS).contains(n));
-    fits.ok_or_else(|| EntryError::field(name, &shown(field), TOKENS))
+    fits.ok_or_else(|| EntryError::field(name, &shown_field(field), TOKENS))
 }

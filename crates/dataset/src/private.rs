@@ -62,7 +62,7 @@ pub(crate) fn object(text: &str) -> Result<JsonObject<'_>, EntryError> {
             EntryError::from(format!("JSON ends too early at column {column}"))
         }
         column => no_number(text, error.line(), column)
-            .unwrap_or_else(|| EntryError::from(format!("no JSON at column {column}"))),
+            .unwrap_or_else(|| EntryError::from(format!("invalid JSON at column {column}"))),
     })
 }
 

@@ -63,7 +63,7 @@ struct Character {
 }
 
 impl Character {
-    fn show(self) -> char {
+    fn glyph(self) -> char {
         match self {
             Self { mark: Some(mark), .. } => mark,
             Self { bar: true, .. } => '│',
@@ -231,7 +231,7 @@ impl CharGrid {
         }
         for (row, label) in self.cells.iter().zip(&labels) {
             let axis = if label.is_empty() { '│' } else { '┤' };
-            let cells: String = row.iter().map(|cell| cell.show()).collect();
+            let cells: String = row.iter().map(|cell| cell.glyph()).collect();
             let line = format!("{}{axis}{cells}", right(label, GUTTER));
             out.push_str(line.trim_end());
             out.push('\n');

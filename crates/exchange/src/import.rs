@@ -97,7 +97,7 @@ pub fn parse_results(path: &Path, bytes: &[u8]) -> Result<Vec<Reported>, ImportE
     let mut results = Vec::new();
     for (index, raw) in runs.into_iter().enumerate() {
         let place = if several { format!(", result {}", index + 1) } else { String::new() };
-        results.extend(one(path, &place, raw)?);
+        results.extend(read_value(path, &place, raw)?);
     }
     let siblings = results.len() as u64 - 1;
     for (index, result) in results.iter_mut().enumerate() {
@@ -111,7 +111,7 @@ pub fn parse_results(path: &Path, bytes: &[u8]) -> Result<Vec<Reported>, ImportE
 }
 
 /// One value of a file; several runs where its tool puts them into one.
-fn one(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, ImportError> {
+fn read_value(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>, ImportError> {
     let unknown = |found: String| ImportError::Unknown {
         path: path.to_owned(),
         place: place.to_owned(),

@@ -57,7 +57,7 @@ pub fn csv(
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(names)?;
     for line in lines {
-        writer.write_record(line.iter().map(|field| written(field.cell())))?;
+        writer.write_record(line.iter().map(|field| cell_text(field.cell())))?;
     }
     Ok(writer.flush()?)
 }
@@ -71,7 +71,7 @@ pub(crate) fn write<R>(
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(columns.iter().map(|column| column.name))?;
     for row in rows {
-        writer.write_record(columns.iter().map(|column| written((column.get)(&row))))?;
+        writer.write_record(columns.iter().map(|column| cell_text((column.get)(&row))))?;
     }
     Ok(writer.flush()?)
 }
@@ -89,7 +89,7 @@ fn visible(text: &str) -> String {
     shown
 }
 
-fn written(cell: RowCell<'_>) -> String {
+fn cell_text(cell: RowCell<'_>) -> String {
     match cell {
         RowCell::Text(text) if text.starts_with(FORMULA) => format!("'{}", visible(text)),
         RowCell::Text(text) => visible(text),

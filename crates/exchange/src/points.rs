@@ -105,12 +105,12 @@ fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
         text(configuration),
         text(&summary.folder),
         Field::Whole(ask.number.into()),
-        word(&ask.purpose),
-        word(&ask.level.axis()),
+        json_word(&ask.purpose),
+        json_word(&ask.level.axis()),
         Field::Number(ask.level.value()),
         text(standing),
         because,
-        word(&figures.verdict),
+        json_word(&figures.verdict),
         text(&figures.doubts.join(" ")),
         Field::Flag(figures.is_complete),
         Field::Number(figures.window_s),
@@ -162,13 +162,13 @@ fn bounded(figure: Option<Bounded>) -> [Field; 3] {
 fn standing(standing: &PointStanding) -> (&'static str, Field) {
     match standing {
         PointStanding::Met => ("met", Field::Empty),
-        PointStanding::Missed(why) => ("missed", word(why)),
-        PointStanding::Unclear(why) => ("unclear", word(why)),
+        PointStanding::Missed(why) => ("missed", json_word(why)),
+        PointStanding::Unclear(why) => ("unclear", json_word(why)),
     }
 }
 
 /// The word that the summary's JSON has for it, and what it holds.
-fn word(value: &impl Serialize) -> Field {
+fn json_word(value: &impl Serialize) -> Field {
     Field::Text(match serde_json::to_value(value).unwrap_or_default() {
         Value::String(word) => word,
         Value::Object(fields) => {

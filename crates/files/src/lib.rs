@@ -117,7 +117,7 @@ fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<
     let opened = file.metadata()?;
     check(opened.file_type(), may_be_pipe)?;
     if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
-        return Err(refused("it was replaced while it was opened"));
+        return Err(refused("it was replaced while it was being opened"));
     }
     if opened.file_type().is_fifo() {
         fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;

@@ -59,7 +59,7 @@ pub(crate) struct Channel<S> {
 pub(crate) enum ChannelFailure {
     #[error("{0}")]
     Refused(Refusal),
-    #[error("the process at that address has another token")]
+    #[error("the process at that address has a different token")]
     Impostor,
     #[error("{0}")]
     Frame(#[from] FrameError),
@@ -180,7 +180,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         match hear(stream, LARGEST_PLAIN).await? {
             HelloAnswer::Proof(proof) if token.has_proved(&self.coordinator, &proof) => {}
             HelloAnswer::Proof(_) => return Err(ChannelFailure::Impostor),
-            HelloAnswer::Refused(refusal) => return Err(ChannelFailure::Refused(shown(refusal))),
+            HelloAnswer::Refused(refusal) => {
+                return Err(ChannelFailure::Refused(shortened(refusal)));
+            }
         }
         Ok(say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?)
     }
@@ -212,7 +214,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
 }
 
 /// A refusal of one who has proved nothing yet: its words are cut.
-fn shown(refusal: Refusal) -> Refusal {
+fn shortened(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Version { protocol, coordinator, rank } => Refusal::Version {
             protocol,

@@ -31,7 +31,7 @@ pub enum FleetError {
     #[error("{0}")]
     Refused(Refusal),
     /// What listens there cannot prove that it has the token.
-    #[error("the process at the rendezvous address has another token")]
+    #[error("the process at the rendezvous address has a different token")]
     Impostor,
     /// The other end is not there anymore, or not heard anymore.
     #[error("lost the connection: {0}")]
@@ -99,7 +99,7 @@ pub enum Refusal {
         rank: String,
     },
     /// Another token, or one where none is, or none if one is.
-    #[error("rank 0 has another token")]
+    #[error("rank 0 has a different token")]
     Token,
     /// There is such a rank already.
     #[error("rank {0} has already joined")]

@@ -40,7 +40,7 @@ pub(crate) enum FrameError {
     Cut,
     #[error("a frame of {0} bytes exceeds the limit")]
     TooLarge(usize),
-    #[error("received data of another protocol")]
+    #[error("received data of a different protocol")]
     Garbage,
     #[error("data was changed, repeated or dropped on the way")]
     Tampered,

@@ -35,7 +35,7 @@ pub struct Meeting {
 }
 
 /// The folder of one part among the shards of a run.
-fn part(parts: &Path, rank: u32) -> PathBuf {
+fn shard_folder(parts: &Path, rank: u32) -> PathBuf {
     parts.join(format!("{rank:04}"))
 }
 

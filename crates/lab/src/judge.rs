@@ -88,7 +88,7 @@ impl AnswerJudge {
                 .warn(format!("part of the checks of the answers could not be written: {error}"));
         }
         if lost > 0 {
-            observer.warn(format!("{lost} answers were not kept and so not checked"));
+            observer.warn(format!("{lost} answers were not kept, so they were not checked"));
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ fn flatten(pages: &[FactsPage], model: &str) -> BTreeMap<String, String> {
         pages.iter().filter_map(|page| Some((page.name, leaves(subject(page, model)?)))).collect();
     for (_, leaves) in &rooms {
         for leaf in leaves {
-            known(leaf, &mut facts);
+            keep_known(leaf, &mut facts);
             let name = leaf.name();
             if FLAGS.contains(&name)
                 && let Some(value) = leaf.text().filter(|value| value != "false")
@@ -140,7 +140,7 @@ fn flatten(pages: &[FactsPage], model: &str) -> BTreeMap<String, String> {
         facts.insert("engine_flags".to_owned(), shorten(&said.join(" ")));
     }
     for (page, leaves) in &rooms {
-        others(page, leaves, &mut facts);
+        keep_others(page, leaves, &mut facts);
     }
     facts
 }
@@ -244,7 +244,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Keeps a value under our name, if we have one for it and nothing stands there yet.
-fn known(leaf: &Leaf<'_>, facts: &mut BTreeMap<String, String>) {
+fn keep_known(leaf: &Leaf<'_>, facts: &mut BTreeMap<String, String>) {
     let (name, value) = if leaf.is_called(RADIX_CACHE_OFF) {
         let Some(is_off) = leaf.value.as_bool() else { return };
         ("prefix_caching", (!is_off).to_string())
@@ -262,7 +262,7 @@ fn known(leaf: &Leaf<'_>, facts: &mut BTreeMap<String, String>) {
 }
 
 /// Keeps what stands at the top of a small page under its own name, as far as there is room.
-fn others(page: &str, leaves: &[Leaf<'_>], facts: &mut BTreeMap<String, String>) {
+fn keep_others(page: &str, leaves: &[Leaf<'_>], facts: &mut BTreeMap<String, String>) {
     let is_kept = |leaf: &&Leaf<'_>| {
         let [name] = leaf.path[..] else { return false };
         let is_known =

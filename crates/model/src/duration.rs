@@ -13,7 +13,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
             Ok(Duration::from_secs_f64(seconds))
         }
         Ok(_) => Err(format!("`{text}` is not a time")),
-        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a time")),
     }
 }
 

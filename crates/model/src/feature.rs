@@ -36,10 +36,10 @@ impl Feature {
     const fn task(self) -> &'static str {
         match self {
             Self::JsonSchema => "check answers against a JSON schema",
-            Self::Nvml => "ask the NVIDIA driver of this machine",
+            Self::Nvml => "query the NVIDIA driver of this machine",
             Self::Parquet => "read or write Parquet",
             Self::Tokenizers => "read a tokenizer.json",
-            Self::Vocabularies => "count tokens by a vocabulary",
+            Self::Vocabularies => "count tokens with a vocabulary",
         }
     }
 }

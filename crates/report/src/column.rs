@@ -62,7 +62,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
         );
         field("Shift", text);
     }
-    if let Some(lag1) = alike(&column.metric) {
+    if let Some(lag1) = neighbor_correlation(&column.metric) {
         let text = format!(
             "alike (correlation {lag1:.2}): intervals of tails are too narrow. Rely on p50 and p90, or \
              measure longer"
@@ -83,7 +83,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
 
 /// The correlation of neighbors, where it is high and the values differ enough for it to matter: in a
 /// queue one waits for the same reason as the next.
-fn alike(metric: &Metric) -> Option<f64> {
+fn neighbor_correlation(metric: &Metric) -> Option<f64> {
     let (mean, std) = metric.mean.zip(metric.std)?;
     metric.lag1.filter(|lag1| *lag1 > ALIKE && std > WIDE * mean.abs())
 }

@@ -128,7 +128,7 @@ pub fn files_text(comparison: &FileComparison) -> String {
     let side = |side: &ReportedSide| {
         format!("{} = {} ({})", side.name, side.path, side.reported.tool.name())
     };
-    let reasons = held(comparison).into_iter();
+    let reasons = not_comparable(comparison).into_iter();
     let reasons = reasons.map(|(because, families)| format!("{}: {because}", families.join(", ")));
     let reasons: Vec<String> = reasons.collect();
     let list = |title: &str, items: Vec<String>| {
@@ -179,7 +179,7 @@ fn family(figure: &FileFigure) -> String {
 }
 
 /// What cannot be compared, by its reason.
-fn held(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
+fn not_comparable(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
     let mut held: Vec<(&str, Vec<String>)> = Vec::new();
     for figure in comparison.figures.iter().filter(|figure| !figure.because.is_empty()) {
         let name = family(figure);

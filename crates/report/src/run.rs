@@ -111,13 +111,13 @@ pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Documen
         sections.push(explorer.with_some(HTML, explore(view)));
         sections.extend([reproduce::section(view), reproduce::checklist(view.audit)]);
     }
-    sections.push(believed(summary));
+    sections.push(trust_section(summary));
     Document {
         title: format!("{} at {}", run.model, run.target),
         about: about.clone(),
         head: vec![run.target.clone(), about],
         headline: short::headline(summary),
-        heading: format!("Run: {}", word(summary)),
+        heading: format!("Run: {}", verdict_words(summary)),
         answer: Some(Answer::new(answer::sentence(summary), summary.verdict)),
         sections,
         keeps_long_lines: true,
@@ -126,7 +126,7 @@ pub(crate) fn document(summary: &Summary, view: Option<&RunView<'_>>) -> Documen
 }
 
 /// The whole in a few words. A void result has no good news.
-fn word(summary: &Summary) -> &'static str {
+fn verdict_words(summary: &Summary) -> &'static str {
     let kept = summary.slo.as_ref().filter(|_| !is_void(summary));
     kept.map_or(summary.verdict.name(), |slo| slo::state(summary, slo))
 }
@@ -158,7 +158,7 @@ fn outcome(summary: &Summary) -> Section {
 }
 
 /// The same in Markdown.
-fn believed(summary: &Summary) -> Section {
+fn trust_section(summary: &Summary) -> Section {
     let errors = summary.requests.error_details.iter();
     let errors = errors.map(|detail| Fact::new("Error", error(detail))).collect();
     Section::bare()

@@ -141,7 +141,7 @@ fn what_was_asked_stands_next_to_what_was_seen() {
     );
     assert_eq!(field("Notes"), "Notes 3 entries left out \\u{1b}[2J");
     assert!(
-        field("Load").contains("the instants of a trace; 9.5 req/s scheduled, 9.5 sent"),
+        field("Load").contains("at the instants of a trace; 9.5 req/s scheduled, 9.5 sent"),
         "{page}"
     );
 }

@@ -159,7 +159,7 @@ const ENOUGH: u32 = 5;
 /// What these runs of one plan say together, in their order.
 pub fn repeats(summaries: &[Summary]) -> Repeats {
     let runs: Vec<OneRun> =
-        summaries.iter().enumerate().map(|(place, run)| one(place, run)).collect();
+        summaries.iter().enumerate().map(|(place, run)| one_run(place, run)).collect();
     let mut found: BTreeMap<String, Vec<FigurePath>> = BTreeMap::new();
     let used = summaries.iter().zip(&runs).filter(|(_, run)| run.is_used);
     for (name, figure) in used.flat_map(|(summary, _)| figures(summary)) {
@@ -168,7 +168,7 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
     let count = runs.iter().filter(|run| run.is_used).count() as u32;
     // A figure that some runs lack would compare other runs than its neighbors do.
     found.retain(|_, figures| figures.len() == count as usize);
-    let tests = found.values().filter(|figures| within(figures).is_some()).count();
+    let tests = found.values().filter(|figures| error_within_runs(figures).is_some()).count();
     let limit = limit(count as usize, tests);
     let headlines: BTreeMap<_, _> =
         found.iter().map(|(name, figures)| (name.clone(), headline(figures, limit))).collect();
@@ -191,7 +191,7 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
     }
 }
 
-fn one(place: usize, summary: &Summary) -> OneRun {
+fn one_run(place: usize, summary: &Summary) -> OneRun {
     let requests = &summary.requests;
     OneRun {
         number: summary.run.repeat.map_or(place as u32 + 1, |repeat| repeat.number),
@@ -216,7 +216,7 @@ fn load(summary: &Summary) -> String {
 }
 
 /// The mean squared standard error of the runs, by their 95 % intervals.
-fn within(figures: &[FigurePath]) -> Option<f64> {
+fn error_within_runs(figures: &[FigurePath]) -> Option<f64> {
     let errors = student_quantile(1.0 - TAIL, OWN_DEGREES);
     let squares = figures.iter().map(|figure| {
         let (low, high) = figure.ends?;
@@ -233,7 +233,7 @@ fn headline(figures: &[FigurePath], limit: f64) -> Headline {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let sd = (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt());
     let margin = sd.map(|sd| student_quantile(1.0 - TAIL, n as u64 - 1) * sd / (n as f64).sqrt());
-    let own = within(figures).map(f64::sqrt);
+    let own = error_within_runs(figures).map(f64::sqrt);
     let ratio = sd.zip(own.filter(|own| *own > 0.0)).map(|(sd, own)| sd / own);
     Headline {
         n: n as u32,

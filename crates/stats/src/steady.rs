@@ -79,7 +79,7 @@ enum JudgedSeries {
 }
 
 /// The series by name, without those that have too few values.
-fn named(series: &Series, judged: JudgedSeries) -> Vec<(&'static str, &[f64])> {
+fn named_series(series: &Series, judged: JudgedSeries) -> Vec<(&'static str, &[f64])> {
     let mut named = match judged {
         JudgedSeries::All => vec![
             ("in_flight", &series.in_flight[..]),
@@ -117,7 +117,7 @@ fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
     let chance = Chance::from_series(series);
-    for (name, values) in named(series, judged) {
+    for (name, values) in named_series(series, judged) {
         let Some(found) = mser5(values) else { continue };
         let (before, after) = values.split_at(found.cut.min(values.len()));
         let mean_after = mean(after);
@@ -274,7 +274,7 @@ pub(crate) fn judge_latencies(series: &Series) -> Steadiness {
 fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
     let series = &*dense(series);
     let cut = cut_of(series, judged);
-    let named = named(series, judged);
+    let named = named_series(series, judged);
     if named.is_empty() {
         return Steadiness { state: SteadyAnswer::TooShort, cut, ..Steadiness::default() };
     }

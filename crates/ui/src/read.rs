@@ -125,8 +125,9 @@ fn run(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
 }
 
 fn figures(figures: &mut ResultFigures, summary: &SummaryParts) {
-    let percentile =
-        |metric: &str, which: &str| shown(&summary.metrics[metric]["percentiles"][which]);
+    let percentile = |metric: &str, which: &str| {
+        shown_percentile(&summary.metrics[metric]["percentiles"][which])
+    };
     figures.rps = summary.throughput["requests_per_s"].as_f64();
     figures.output_tps = summary.throughput["output_tokens_per_s"].as_f64();
     figures.ttft_p50_ms = percentile("ttft", "50");
@@ -140,7 +141,7 @@ fn figures(figures: &mut ResultFigures, summary: &SummaryParts) {
 
 /// A percentile as far as the page of its run shows it, by its quality. Files from before there were
 /// qualities have none, and their figures stand; one that is not known here does not.
-fn shown(percentile: &Value) -> Option<Shown> {
+fn shown_percentile(percentile: &Value) -> Option<Shown> {
     let is_rough = match &percentile["quality"] {
         Value::Null => false,
         quality if quality == "ok" || quality == "few" => false,
@@ -157,7 +158,7 @@ fn repeats(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let facts = &summary.run;
     let begun = manifest(&folder.join("repeat-1"));
     entry.started = first([text(&facts["started"]), text(&begun["started"])]);
-    entry.state = ended(entry);
+    entry.state = run_state(entry);
     entry.target = first([text(&facts["target"]), text(&begun["target"]["url"])]);
     entry.model = first([text(&facts["model"]), text(&begun["target"]["model"])]);
     entry.workload = text(&facts["workload"]);
@@ -213,7 +214,7 @@ fn sweeps(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     }
     let count = summary.configurations.len();
     entry.load = if count > 0 { format!("{count} configurations") } else { String::new() };
-    entry.state = ended(entry);
+    entry.state = run_state(entry);
 }
 
 fn comparison(entry: &mut Entry, summary: &SummaryParts) {
@@ -255,7 +256,7 @@ fn shadow(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
 }
 
 /// The state of many runs that do not say it: what has a verdict is over.
-fn ended(entry: &Entry) -> String {
+fn run_state(entry: &Entry) -> String {
     let state = if entry.verdict.is_empty() { "running" } else { "complete" };
     state.to_owned()
 }

@@ -396,7 +396,7 @@ impl AnswerState {
             return Err(AnswerError::new(ErrorClass::NoFinish, message));
         }
         if exchange.stamps.last_token.is_none() {
-            return Err(AnswerError::new(ErrorClass::Empty, "the answer had no token"));
+            return Err(AnswerError::new(ErrorClass::Empty, "the answer had no tokens"));
         }
         Ok(())
     }

@@ -97,7 +97,12 @@ impl FromStr for BaseUrl {
         };
         let example = || "a target looks like http://localhost:8000 or mock".to_owned();
         let Some((scheme, _)) = text.split_once("://") else {
-            let guess = format!("write http://{} if that is the server", without_secrets(text));
+            let (scheme, rest) = ["http", "https"]
+                .iter()
+                .find_map(|scheme| Some((*scheme, text.strip_prefix(scheme)?.strip_prefix(':')?)))
+                .unwrap_or(("http", text));
+            let rest = without_secrets(rest.trim_start_matches('/'));
+            let guess = format!("write {scheme}://{rest} if that is the server");
             return Err(wrong("it does not begin with http:// or https://", guess));
         };
         let uri: Uri = text.parse().map_err(|e| wrong(&format!("{e}"), example()))?;

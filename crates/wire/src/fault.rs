@@ -6,6 +6,9 @@ use std::io;
 
 use goodput_model::{ErrorClass, Failure, FailureStage};
 
+/// The message of a TLS handshake with a port that speaks plain HTTP.
+pub const PLAIN_HTTP: &str = "this port speaks plain HTTP: use http:// in the URL";
+
 /// What ended an answer badly.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AnswerError {
@@ -31,7 +34,7 @@ pub(crate) fn handshaking(error: &io::Error) -> Failure {
     let message = match of_tls {
         // The first bytes of the peer are not a TLS record: almost always an HTTP/1.1 status line.
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-            "this port speaks plain http: use http:// in the URL".to_owned()
+            PLAIN_HTTP.to_owned()
         }
         Some(rustls::Error::InvalidCertificate(_)) => {
             format!("{error}; trust it with --cacert FILE, or skip the check with --insecure")
@@ -91,7 +94,7 @@ mod tests {
     fn a_failed_handshake_says_what_to_do() {
         let message = |error: rustls::Error| handshaking(&io::Error::other(error)).message;
         let plain = rustls::InvalidMessage::InvalidContentType;
-        assert_eq!(message(plain.into()), "this port speaks plain http: use http:// in the URL");
+        assert_eq!(message(plain.into()), PLAIN_HTTP);
         let untrusted = message(rustls::CertificateError::UnknownIssuer.into());
         assert!(untrusted.contains("UnknownIssuer"), "{untrusted}");
         assert!(untrusted.contains("--cacert FILE"), "{untrusted}");

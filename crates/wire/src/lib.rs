@@ -53,6 +53,7 @@ pub use endpoint::{
 };
 pub use engine_api::{metrics_page, reset_prefix_cache};
 pub use facts::{FactsPage, facts_pages};
+pub use fault::PLAIN_HTTP;
 pub use inflow::{BodyPart, Inflow, InflowHead};
 pub use page::{FetchedPage, PageError, PagePlace, PageReader};
 pub use post::Poster;

@@ -111,7 +111,7 @@ impl PagePlace {
 
     /// Where it is, or the first place where it may be, without secrets.
     pub fn shown(&self) -> String {
-        shown(&self.endpoint, &self.paths)
+        shown_urls(&self.endpoint, &self.paths)
     }
 
     /// Ready to ask.
@@ -126,7 +126,7 @@ impl PagePlace {
 impl PageReader {
     /// Where it was found, or may be, without secrets.
     pub fn shown(&self) -> String {
-        shown(self.pool.endpoint(), &self.paths)
+        shown_urls(self.pool.endpoint(), &self.paths)
     }
 
     /// The page as it is now, if all of it comes within the limit.
@@ -259,7 +259,7 @@ fn as_folder(path: &str) -> String {
     }
 }
 
-fn shown(endpoint: &Endpoint, paths: &[String]) -> String {
+fn shown_urls(endpoint: &Endpoint, paths: &[String]) -> String {
     let path = paths.first().map_or("/", String::as_str);
     endpoint.url.shown_at(path)
 }

@@ -244,7 +244,7 @@ fn words(class: ErrorClass) -> &'static str {
         ErrorClass::EventTooLarge => "too large to read: it was passed on unread",
         ErrorClass::StreamError => "the server reported an error within its answer",
         ErrorClass::NoFinish => "the answer ended without a finish reason",
-        ErrorClass::Empty => "the answer had no token",
+        ErrorClass::Empty => "the answer had no tokens",
         _ => "the answer failed",
     }
 }

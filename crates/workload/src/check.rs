@@ -110,7 +110,7 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
     if !is_generated {
         return Err((
             "a shared prefix needs generated text".to_owned(),
-            "prompts of a file are sent as they are; only `system_tokens` can be added",
+            "prompts from a file are sent as they are; only `system_tokens` can be added",
         ));
     }
     match shared {

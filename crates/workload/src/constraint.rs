@@ -53,7 +53,8 @@ number ::= [1-9] [0-9]*
 pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadError> {
     let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == plan.kind);
     let kind = kind.ok_or_else(|| {
-        let message = format!("structured: `{}` is not a kind of constraint", shown(&plan.kind));
+        let message =
+            format!("structured: `{}` is not a kind of constraint", shown_text(&plan.kind));
         WorkloadError { message, hint: "use json, regex, choice, or grammar".to_owned() }
     })?;
     if plan.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
@@ -90,7 +91,7 @@ fn hint(kind: ConstraintKind) -> &'static str {
 }
 
 /// At most 80 characters of foreign text, with control characters escaped.
-fn shown(text: &str) -> String {
+fn shown_text(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     text.chars().take(80).map(escape).collect()
 }
@@ -111,7 +112,7 @@ impl Checker {
     /// Fails where the constraint itself is wrong.
     pub fn new(constraint: &Constraint) -> Result<Self, WorkloadError> {
         let wrong = |what: &str| WorkloadError {
-            message: format!("structured: {}: {}", constraint.kind().name(), shown(what)),
+            message: format!("structured: {}: {}", constraint.kind().name(), shown_text(what)),
             hint: hint(constraint.kind()).to_owned(),
         };
         let rule = match constraint {

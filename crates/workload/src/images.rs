@@ -52,7 +52,7 @@ pub(crate) fn pool(
     skip_invalid: bool,
 ) -> Result<Images, WorkloadError> {
     if plan.pool == 0 {
-        return Err(wrong("images: `pool` is 0, and must be at least 1", "use 1 or more"));
+        return Err(image_error("images: `pool` is 0, and must be at least 1", "use 1 or more"));
     }
     if let Some(folder) = &plan.folder {
         return from_folder(Path::new(folder), plan.pool as usize, skip_invalid);
@@ -68,7 +68,7 @@ pub(crate) fn pool(
     Ok(Images { images: images.collect::<Result<_, _>>()?, skipped: BTreeMap::new() })
 }
 
-fn wrong(message: impl Into<String>, hint: &str) -> WorkloadError {
+fn image_error(message: impl Into<String>, hint: &str) -> WorkloadError {
     WorkloadError { message: message.into(), hint: hint.to_owned() }
 }
 
@@ -87,7 +87,7 @@ fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, Wo
     let (width, height) = sides.filter(fits).ok_or_else(|| {
         let asked = format!("images: {} x {} pixels", plan.width, plan.height);
         let why = "a side must be 1 to 65535, and the total at most 22 million pixels";
-        wrong(format!("{asked}: {why}"), "use a size such as 1024x1024")
+        image_error(format!("{asked}: {why}"), "use a size such as 1024x1024")
     })?;
     let pixels = pixels(width, height, stream);
     let mut bytes = Vec::new();
@@ -100,8 +100,9 @@ fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, Wo
                 .map_err(|e| e.to_string())
         }
     };
-    encoded
-        .map_err(|why| wrong(format!("images: cannot be encoded: {why}"), "use another size"))?;
+    encoded.map_err(|why| {
+        image_error(format!("images: cannot be encoded: {why}"), "use another size")
+    })?;
     Ok(bytes)
 }
 
@@ -161,7 +162,7 @@ fn png(
 
 fn from_folder(folder: &Path, most: usize, skip_invalid: bool) -> Result<Images, WorkloadError> {
     const HINT: &str = "name a folder with .jpg, .png, .webp or .gif files";
-    let failed = |error: io::Error| wrong(format!("{}: {error}", folder.display()), HINT);
+    let failed = |error: io::Error| image_error(format!("{}: {error}", folder.display()), HINT);
     let mut files = Vec::new();
     walk(folder, &mut files).map_err(failed)?;
     files.sort();
@@ -181,14 +182,14 @@ fn from_folder(folder: &Path, most: usize, skip_invalid: bool) -> Result<Images,
             }
             Err(reason) => {
                 let hint = "replace or remove it, or leave such files out with --skip-invalid";
-                return Err(wrong(format!("{}: {reason}", path.display()), hint));
+                return Err(image_error(format!("{}: {reason}", path.display()), hint));
             }
         }
     }
     if found.images.is_empty() {
         let left_out: u64 = found.skipped.values().sum();
         let message = format!("{}: no image in it ({left_out} left out)", folder.display());
-        return Err(wrong(message, HINT));
+        return Err(image_error(message, HINT));
     }
     Ok(found)
 }

@@ -54,7 +54,7 @@ impl TraceArrivals {
         for entry in loaded.entries {
             let Some(at) = entry.at else {
                 return Err(WorkloadError::new(
-                    format!("{} line {}: an entry without an instant", plan.file, entry.line),
+                    format!("{} line {}: the entry has no timestamp", plan.file, entry.line),
                     "a trace needs a timestamp on every entry; use the file as a dataset instead",
                 ));
             };

@@ -71,7 +71,8 @@ impl Traffic {
             }
             let before = number.checked_sub(1).and_then(|before| rows.get(before));
             if before.is_some_and(|(before, _)| at <= before) {
-                let what = format!("row {row}: its time is not after that of the previous row");
+                let what =
+                    format!("row {row}: its time is not later than that of the previous row");
                 return Err(Refused::new(what).hint("sort the rows by time"));
             }
         }

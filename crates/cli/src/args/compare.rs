@@ -79,7 +79,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 
-    /// With --resume, run the command that the folder names without typing it again
+    /// With --resume, allow the folder's command to run without typing it again
     #[arg(long, requires = "resume")]
     pub(crate) allow_commands: bool,
 

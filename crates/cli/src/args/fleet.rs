@@ -185,7 +185,7 @@ pub(crate) struct KubernetesArgs {
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=16_777_216))]
     pub(crate) memory: u32,
 
-    /// Never place two ranks more on one node than on another, even if pods must wait
+    /// Never let nodes differ by more than one rank, even if pods must wait
     #[arg(long)]
     pub(crate) strict_spread: bool,
 

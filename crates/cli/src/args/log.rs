@@ -29,7 +29,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "X", value_parser = factor, hide_short_help = true)]
     answer_bytes_per_token: Option<f64>,
 
-    /// Tokens of a prompt where the log does not tell
+    /// Tokens of a prompt where the log does not say
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), hide_short_help = true)]
     assume_input_tokens: Option<u32>,
 }

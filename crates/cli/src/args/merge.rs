@@ -41,4 +41,8 @@ pub(crate) struct MergeArgs {
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Print only the folder of the result, and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }

@@ -90,7 +90,7 @@ pub(crate) struct MockArgs {
     #[arg(long, value_name = "SHARE")]
     pub(crate) reasoning: Option<String>,
 
-    /// Share of the requests with tools to answer with a call if the choice is free, such as `40%`
+    /// Share of the requests with tools that get a call if the choice is free, such as `40%`
     #[arg(long, value_name = "SHARE")]
     pub(crate) tool_calls: Option<String>,
 

@@ -34,7 +34,7 @@ pub(crate) struct ObserveArgs {
     /// `auto` reads the driver if the server runs on this machine, `local` always reads it
     /// (`local:0,1` for these GPUs only), `off` reads nothing, and URLs name exporters of DCGM or
     /// AMD.
-    #[arg(long, value_name = "WHO", value_parser = gpu)]
+    #[arg(long, value_name = "SOURCE", value_parser = gpu)]
     pub(crate) gpu: Option<GpuPlan>,
 
     /// Watch the GPUs for this long before the load, to report energy above that of an idle server

@@ -27,7 +27,7 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 
     /// How to show progress on a terminal
-    #[arg(long, value_enum, default_value = "auto", value_name = "HOW")]
+    #[arg(long, value_enum, default_value = "auto", value_name = "MODE")]
     pub(crate) screen: ScreenName,
 
     /// Percentiles to report, such as `p50,p99` or `50,99` [default: 50,75,90,95,99,99.9]

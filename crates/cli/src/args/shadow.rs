@@ -91,7 +91,7 @@ pub(crate) struct ChoiceArgs {
     pub(crate) share: f64,
 
     /// Unit of the choice
-    #[arg(long, value_enum, default_value = "conversation", value_name = "WHAT")]
+    #[arg(long, value_enum, default_value = "conversation", value_name = "UNIT")]
     pub(crate) by: ByName,
 
     /// Seed of the choice: the same seed chooses the same traffic
@@ -159,7 +159,7 @@ pub(crate) struct CandidateArgs {
     #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
     pub(crate) stop_at_errors: f64,
 
-    /// How long to pause it before one request tries it again; doubles each time
+    /// How long to pause the candidate before one request tries it again; doubles each time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
     pub(crate) retry_after: Duration,
 }
@@ -209,7 +209,7 @@ pub(crate) struct ShownArgs {
     pub(crate) quiet: bool,
 
     /// How to show progress on a terminal
-    #[arg(long, value_enum, default_value = "auto", value_name = "HOW")]
+    #[arg(long, value_enum, default_value = "auto", value_name = "MODE")]
     pub(crate) screen: ScreenName,
 
     /// Serve metrics of both sides at http://ADDR/metrics; beyond the loopback address this needs

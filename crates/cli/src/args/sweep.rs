@@ -60,7 +60,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
 
-    /// With --resume, run the commands that the folder names without typing them again
+    /// With --resume, allow the folder's commands to run without typing them again
     #[arg(long, requires = "resume")]
     pub(crate) allow_commands: bool,
 
@@ -105,7 +105,7 @@ pub(crate) struct LevelArgs {
     #[arg(long, alias = "concurrencies", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["over", "from", "to", "points"], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) concurrency: Vec<u32>,
 
-    /// What to raise
+    /// Kind of load to raise
     #[arg(long, value_enum, default_value = "rate", value_name = "AXIS")]
     pub(crate) over: AxisName,
 
@@ -167,7 +167,7 @@ pub(crate) struct PointArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) warmup: Option<Duration>,
 
-    /// Length of the sustained run at the answer; `0s` skips it [default: 5m]
+    /// Length of the sustained run at the confirmed load; `0s` skips it [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) sustained: Option<Duration>,
 

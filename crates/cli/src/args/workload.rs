@@ -44,7 +44,7 @@ pub(crate) struct WorkloadArgs {
 
     /// How to hold answers to their planned length [default: exact for generated prompts, limit for
     /// datasets]
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) output_length: Option<OutputName>,
 
     /// The same as --output-length exact
@@ -170,7 +170,7 @@ pub(crate) struct TraceArgs {
     pub(crate) trace_length: Option<Duration>,
 
     /// What to keep of the times in the trace
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "timestamps")]
+    #[arg(long, value_enum, value_name = "MODE", default_value = "timestamps")]
     pub(crate) replay: ReplayName,
 
     /// Tokens per block of the trace's hash_ids [default: 512, or the size that the form defines]
@@ -206,7 +206,7 @@ pub(crate) struct SessionArgs {
     pub(crate) turn_input: Option<LengthDistribution>,
 
     /// Whose answers later turns contain [default: server]
-    #[arg(long, value_enum, value_name = "WHOSE")]
+    #[arg(long, value_enum, value_name = "SOURCE")]
     pub(crate) history: Option<HistoryName>,
 
     /// Send the session's name in this header, so that a gateway can route a session to one server
@@ -393,7 +393,7 @@ pub(crate) struct ConvertArgs {
     /// Trace or dataset to convert
     pub(crate) file: PathBuf,
 
-    /// Its form, if goodput cannot tell
+    /// Form of the file, if goodput cannot tell
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<String>,
 
@@ -419,7 +419,7 @@ pub(crate) struct SampleArgs {
     /// Dataset to sample
     pub(crate) file: PathBuf,
 
-    /// Its form, if goodput cannot tell
+    /// Form of the file, if goodput cannot tell
     #[arg(long, value_name = "FORM")]
     pub(crate) from: Option<String>,
 

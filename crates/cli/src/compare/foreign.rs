@@ -40,7 +40,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     let places: Vec<PathBuf> = args.targets.iter().map(|target| path_of(target)).collect();
     let mut files = Vec::new();
     for path in &places {
-        files.push(if path.is_file() { Some(one(path)?) } else { None });
+        files.push(if path.is_file() { Some(single_result(path)?) } else { None });
     }
     // A run of ours is converted to the definitions of the first file.
     let tool = files.iter().flatten().map(|run| run.tool).next().unwrap_or(SourceTool::VllmPython);
@@ -78,7 +78,7 @@ fn name(target: &str, path: &Path, place: usize) -> String {
 }
 
 /// The run in a file.
-fn one(path: &Path) -> Result<Reported, Failed> {
+fn single_result(path: &Path) -> Result<Reported, Failed> {
     let results = read_results(path).map_err(|error| {
         Failed::usage(error.to_string()).hint(format!("supported: {UNDERSTOOD}"))
     })?;

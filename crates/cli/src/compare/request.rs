@@ -25,7 +25,7 @@ const LOOKS: [u32; 3] = [6, 8, 12];
 
 /// What was typed.
 pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
-    let targets = resolve(&named(args))?;
+    let targets = resolve(&named_targets(args))?;
     let mut slo = args.slo.clone();
     let slo_is_default = args.design.search && slo.slo.is_none() && slo.goodput.is_empty();
     if slo_is_default {
@@ -41,7 +41,7 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
         endpoint: &args.endpoint,
         output: &args.output,
     };
-    let mut plan = plan::of_flags(&flags)?;
+    let mut plan = plan::from_flags(&flags)?;
     tell_sides_apart(&mut plan, args, targets.len())?;
     profile_in_turns(args, args.design.at_once)?;
     let gates = gates::read(&args.gate.gate, &Printer::new(false))?;
@@ -88,7 +88,7 @@ pub(super) fn resume(
     }
     let folder = CampaignFolder::resume(Campaign::Comparison, path).map_err(failed)?;
     let mut request: CompareRequest = folder.asked().map_err(failed)?;
-    complete(&mut request, &named(args))?;
+    complete(&mut request, &named_targets(args))?;
     if let Some(time) = args.design.max_time {
         request.max_s = Some(time.as_secs_f64());
     }
@@ -116,7 +116,7 @@ pub(super) fn commands(
 }
 
 /// Who is compared.
-fn named(args: &CompareArgs) -> NamedTargets<'_> {
+fn named_targets(args: &CompareArgs) -> NamedTargets<'_> {
     NamedTargets {
         list: args.list.as_deref(),
         typed: &args.targets,

@@ -151,7 +151,7 @@ impl Terminal {
         let control = RunControl::new();
         let listening = crate::signals::interrupt()
             .watch(&control)
-            .map_err(|error| Failed::internal(format!("cannot hear signals: {error}")))?;
+            .map_err(|error| Failed::internal(format!("cannot listen for signals: {error}")))?;
         Ok(Self { control, _listening: listening })
     }
 }

@@ -257,9 +257,8 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     if args.data.dataset.is_some() {
         refuse_unused_of_data(asked)?;
     } else if is_about_data(&args.data) {
-        return Err(
-            Failed::usage("a flag for datasets, but no dataset").hint("name one with --dataset")
-        );
+        return Err(Failed::usage("a flag for datasets is given without a dataset")
+            .hint("name one with --dataset"));
     }
     let trace = &args.trace;
     let of_trace = trace.trace_format.is_some()
@@ -268,7 +267,8 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         || trace.block_tokens.is_some()
         || !trace.log.plan().is_default();
     if of_trace && trace.trace.is_none() {
-        return Err(Failed::usage("a flag for traces, but no trace").hint("name one with --trace"));
+        return Err(Failed::usage("a flag for traces is given without a trace")
+            .hint("name one with --trace"));
     }
     let is_captioned = |class: &ClassPlan| {
         let has_folder = class.images.as_ref().is_some_and(|images| images.folder.is_some());
@@ -286,7 +286,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     let of_turns =
         asked.turn_pause.is_some() || asked.turn_input.is_some() || asked.history.is_some();
     if of_turns && !plan.classes.iter().any(is_talk) {
-        return Err(Failed::usage("a flag for turns, but no turns")
+        return Err(Failed::usage("a flag for turns is given without turns")
             .hint("add --turns 4, or --workload multi_turn"));
     }
     let has_tools = |class: &ClassPlan| class.session.as_ref().is_some_and(|s| s.tools.is_some());
@@ -296,7 +296,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         || asked.tool_result.is_some()
         || asked.tool_role;
     if of_tools && !plan.classes.iter().any(has_tools) {
-        return Err(Failed::usage("a flag for tools, but no tool calls")
+        return Err(Failed::usage("a flag for tools is given without tool calls")
             .hint("add --tool-calls 2, or --workload agent"));
     }
     Ok(())
@@ -430,7 +430,7 @@ fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
     let is_known = matches!(kind, "json" | "regex" | "choice" | "grammar");
     let share = weight(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
         Failed::usage(format!("`{text}` is not a constraint on answers"))
-            .hint("write json, regex, choice, or grammar, if needed with a share, as in json:50%")
+            .hint("write json, regex, choice, or grammar, optionally with a share, as in json:50%")
     })?;
     let read = |path: &std::path::PathBuf| {
         goodput_files::read_text(path, goodput_files::MOST_SMALL)

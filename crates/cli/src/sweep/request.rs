@@ -32,7 +32,7 @@ pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
         endpoint: &args.endpoint,
         output: &args.output,
     };
-    let mut plan = plan::of_flags(&flags)?;
+    let mut plan = plan::from_flags(&flags)?;
     promise(&mut plan.measure);
     let sweep = sweep(&args.levels, &args.point, is_demo, &plan)?;
     let serve = args.serve.serve.as_ref().map(|command| ServerRequest {
@@ -136,7 +136,7 @@ fn sweep(
         )
         .hint("remove them"));
     }
-    let given = given(levels, axis)?;
+    let given = given_levels(levels, axis)?;
     let bounds = (given.first().copied(), given.last().copied());
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
     Ok(SweepPlan {
@@ -159,7 +159,7 @@ fn sweep(
 }
 
 /// The levels that are measured in any case, ascending, each once.
-fn given(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
+fn given_levels(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
     let mut given: Vec<f64> = levels.concurrency.iter().copied().map(f64::from).collect();
     for rate in &levels.rates {
         let Rate::PerSecond(rate) = rate else {

@@ -175,7 +175,7 @@ fn a_full_disk_stops_nothing() {
     let (_, rows) = read(&session.path("trace.jsonl"));
     let lost = 61 - rows.len();
     assert!(
-        lost > 0 && words.contains(&format!("lost: {lost} (the disk could not be written)")),
+        lost > 0 && words.contains(&format!("lost: {lost} (the disk could not be written to)")),
         "{words}"
     );
 }

@@ -21,7 +21,7 @@ fn rows(
         let mut at = entry.at;
         for turn in &entry.turns {
             let Some(now) = at else {
-                converted.lose("turns without an instant", true);
+                converted.lose("turns without a timestamp", true);
                 continue;
             };
             let took = turn.took.unwrap_or_default();
@@ -91,7 +91,7 @@ pub(super) fn mooncake(
 ) -> io::Result<()> {
     rows(loaded, converted, |mut row, converted| {
         if loaded.block_tokens != Some(MOONCAKE_BLOCK) {
-            converted.lose("blocks of another size than 512", !row.blocks.is_empty());
+            converted.lose("blocks of a size other than 512", !row.blocks.is_empty());
             row.blocks.clear();
         }
         converted.lose("took", row.took.is_some());

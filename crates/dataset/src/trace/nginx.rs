@@ -46,7 +46,7 @@ const ESTIMATED_ANSWER: &str = "answer lengths are estimated from the bytes of a
 const ASSUMED: &str = "prompt lengths are assumed: the log does not contain them";
 const ENDS: &str = "the log has no $request_time: requests are assumed to arrive when they ended";
 const METHODS: &str = "the log has no method: requests of every method count";
-const COARSE: &str = "the log has no $msec: times are known to the second";
+const COARSE: &str = "the log has no $msec: times are known only to the second";
 
 /// One pass over a log.
 pub(super) fn scan(
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
 
     fn read(&self, line: &str, notes: &mut EntryNotes) -> Result<ItemOutcome, EntryError> {
         let values = LineValues(self.values(line).ok_or_else(|| {
-            let what = "the line was not written by the log's format";
+            let what = "the line does not match the log's format";
             EntryError::with_hint(
                 what,
                 "describe the log's format with --log-format, as in nginx.conf",

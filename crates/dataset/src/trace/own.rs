@@ -158,7 +158,7 @@ fn recorded(
     }
     let is_unanswered = is_zero(object, "output_tokens");
     if is_unanswered {
-        notes.add("row without an answer when recorded: it requests 1 token");
+        notes.add("row that had no answer when recorded: it requests 1 token");
     }
     let mut entry =
         entry(
@@ -170,7 +170,7 @@ fn recorded(
         )?;
     for turn in &mut entry.turns {
         if let Some(body) = object.value("body")
-            && asked(body, turn, notes).is_none()
+            && read_body(body, turn, notes).is_none()
         {
             notes.add("body that is not text: its lengths and blocks are used");
         }
@@ -192,7 +192,7 @@ fn is_zero(object: &JsonObject<'_>, name: &str) -> bool {
 }
 
 /// Takes what a body says, and its further fields; none if it cannot be asked again.
-fn asked(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
+fn read_body(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
     let body: JsonObject<'_> = serde_json::from_str(raw.get()).ok()?;
     turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;
     turn.fields = messages::fields(&body, notes);

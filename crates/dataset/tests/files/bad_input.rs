@@ -52,7 +52,7 @@ fn wrong_fields_are_named_with_what_is_there() {
          and `value`; fields there: `id`"
     );
     assert_eq!(item("12"), "s.json, item 2 (line 2): expected a JSON object: `12`");
-    assert_eq!(item("{\"a\":}"), "s.json, item 2 (line 2): no JSON at column 6: `{\"a\":}`");
+    assert_eq!(item("{\"a\":}"), "s.json, item 2 (line 2): invalid JSON at column 6: `{\"a\":}`");
     let good = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n";
     let line = |text: &str| failure("m.jsonl", format!("{good}{text}"));
     assert_eq!(
@@ -152,15 +152,15 @@ fn files_that_are_empty_packed_or_no_files() {
 fn bytes_that_are_no_text_name_their_line() {
     assert_eq!(
         failure("p.txt", b"one\ntw\xff\n"),
-        "p.txt, line 2: byte 3 is not UTF-8, behind `tw`"
+        "p.txt, line 2: byte 3 is not UTF-8, after `tw`"
     );
     assert_eq!(
         failure("p.csv", b"prompt\na\nb\xff\n"),
-        "p.csv, line 3: field `prompt`: byte 2 is not UTF-8, behind `b`"
+        "p.csv, line 3: field `prompt`: byte 2 is not UTF-8, after `b`"
     );
     assert_eq!(
         failure("p.json", b"[{\"prompt\":\"a\"},\n{\"prompt\":\"\xe9\"}]"),
-        "p.json, item 2 (line 2): byte 12 is not UTF-8, behind `{\"prompt\":\"`"
+        "p.json, item 2 (line 2): byte 12 is not UTF-8, after `{\"prompt\":\"`"
     );
 }
 

@@ -103,7 +103,7 @@ fn prompts_keep_the_first_question() {
     let (out, facts) = converted(&loaded, ConvertTarget::Mooncake);
     assert_eq!(
         (out.as_str(), facts),
-        ("", Converted { written: 0, lost: lost(&[("turns without an instant", 3)]) })
+        ("", Converted { written: 0, lost: lost(&[("turns without a timestamp", 3)]) })
     );
 }
 
@@ -112,7 +112,7 @@ fn blocks_of_another_size_are_no_blocks_of_mooncakes() {
     let text = "{\"chat_id\":1,\"parent_chat_id\":-1,\"timestamp\":1.5,\"input_length\":17,\"output_length\":3,\"turn\":1,\"hash_ids\":[1,2]}";
     let loaded = trace("b.jsonl", text).unwrap();
     let (_, facts) = converted(&loaded, ConvertTarget::Mooncake);
-    assert_eq!(facts.lost, lost(&[("blocks of another size than 512", 1)]));
+    assert_eq!(facts.lost, lost(&[("blocks of a size other than 512", 1)]));
     let (out, facts) = converted(&loaded, ConvertTarget::Goodput);
     assert_eq!(facts.lost, lost(&[]));
     assert_eq!(trace("g.jsonl", out).unwrap().entries[0].turns, loaded.entries[0].turns);

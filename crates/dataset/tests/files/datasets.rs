@@ -114,7 +114,7 @@ fn messages_without_an_answer_and_lines_of_the_batch_api() {
     assert_eq!(output, [Some(9), Some(5)]);
     assert_eq!(loaded.entries[1].turns[0].fields, [("top_p".to_owned(), "1".to_owned())]);
     assert_eq!(loaded.entries[0].turns[0].reply, None);
-    assert_eq!(loaded.skipped, skipped(&[("no message of a user or a tool", 1)]));
+    assert_eq!(loaded.skipped, skipped(&[("no message from a user or a tool", 1)]));
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn what_was_refused_is_left_out_and_what_was_not_answered_asks_for_a_token() {
     );
     assert_eq!(
         loaded.notes,
-        ["row without an answer when recorded: it requests 1 token (3 times)"]
+        ["row that had no answer when recorded: it requests 1 token (3 times)"]
     );
 }
 

@@ -285,13 +285,14 @@ fn write_table(page: &mut String, table: &Table) {
         write_row(page, &columns, heads.iter().map(head));
     }
     for row in &table.rows {
-        let text = |(place, _): &(usize, &Column)| row.get(*place).map_or(String::new(), shown);
+        let text =
+            |(place, _): &(usize, &Column)| row.get(*place).map_or(String::new(), shown_cell);
         write_row(page, &columns, columns.iter().map(text));
     }
 }
 
 /// What a terminal shows of a cell. Line breaks in a short text are ours.
-fn shown(cell: &Cell) -> String {
+fn shown_cell(cell: &Cell) -> String {
     match &cell.short {
         Some(short) => short.split('\n').map(plain).collect::<Vec<_>>().join("\n"),
         None => plain(&cell.text),

@@ -21,13 +21,13 @@ const ROW: f64 = 17.0;
 
 /// The picture for a page, which has the title next to it and the colors in its style sheet.
 pub fn inline(chart: &Chart) -> String {
-    let (drawing, frame) = drawn(chart);
+    let (drawing, frame) = draw_chart(chart);
     frame.inline(&drawing, height(chart))
 }
 
 /// The picture as a file of its own.
 pub fn standalone(chart: &Chart) -> String {
-    let (drawing, frame) = drawn(chart);
+    let (drawing, frame) = draw_chart(chart);
     frame.standalone(&chart.keys(), &drawing, height(chart))
 }
 
@@ -40,7 +40,7 @@ fn height(chart: &Chart) -> f64 {
     HEIGHT + places(chart) as f64 * ROW
 }
 
-fn drawn(chart: &Chart) -> (String, ChartFrame<'_>) {
+fn draw_chart(chart: &Chart) -> (String, ChartFrame<'_>) {
     let mut frame = ChartFrame {
         name: chart.name,
         title: &chart.title,

@@ -36,13 +36,15 @@ pub struct Stack {
 impl Stack {
     /// Whether there is anything to draw.
     pub fn is_empty(&self) -> bool {
-        !self.bars.iter().any(|(_, parts)| parts.iter().any(|size| shown(*size) > 0.0))
+        !self.bars.iter().any(|(_, parts)| parts.iter().any(|size| visible_size(*size) > 0.0))
     }
 
     /// Parts in the legend: those that some bar has.
     pub fn keys(&self) -> Vec<Key<'_>> {
         let has = |place: usize| {
-            self.bars.iter().any(|(_, parts)| parts.get(place).copied().map(shown) > Some(0.0))
+            self.bars
+                .iter()
+                .any(|(_, parts)| parts.get(place).copied().map(visible_size) > Some(0.0))
         };
         let parts = self.parts.iter().enumerate().filter(|(place, _)| has(*place));
         parts.map(|(place, name)| Key::part(name, place)).collect()
@@ -54,7 +56,7 @@ impl Stack {
 }
 
 /// What cannot be shown takes no room.
-fn shown(size: f64) -> f64 {
+fn visible_size(size: f64) -> f64 {
     if size.is_finite() { size.max(0.0) } else { 0.0 }
 }
 
@@ -74,7 +76,8 @@ fn frame(stack: &Stack) -> ChartFrame<'_> {
 
 fn drawing(stack: &Stack) -> String {
     let mut out = String::new();
-    let totals = stack.bars.iter().map(|(_, parts)| parts.iter().copied().map(shown).sum::<f64>());
+    let totals =
+        stack.bars.iter().map(|(_, parts)| parts.iter().copied().map(visible_size).sum::<f64>());
     let Some(scale) = Scale::from_values(totals.chain([0.0]), false).filter(|_| !stack.is_empty())
     else {
         return out;
@@ -106,10 +109,10 @@ fn drawing(stack: &Stack) -> String {
 }
 
 fn bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &PlotArea, top: f64) {
-    let total: f64 = parts.iter().copied().map(shown).sum();
+    let total: f64 = parts.iter().copied().map(visible_size).sum();
     let mut from = 0.0;
     for (place, (size, name)) in parts.iter().zip(&stack.parts).enumerate() {
-        let size = shown(*size);
+        let size = visible_size(*size);
         let ends = plot.across(from).zip(plot.across((from + size).min(total)));
         from += size;
         let Some((left, right)) = ends.filter(|_| size > 0.0) else { continue };

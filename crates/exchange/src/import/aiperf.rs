@@ -64,7 +64,7 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
         run.asked = total(fields, "completed_request_count")?;
     }
     if fields.flag("was_cancelled")? == Some(true) {
-        run.remarks.push("the run was cancelled".to_owned());
+        run.remarks.push("the run was canceled".to_owned());
     }
     if fields.flag("is_complete")? == Some(false) {
         let reason = fields.text("incomplete_reason")?.unwrap_or_default();

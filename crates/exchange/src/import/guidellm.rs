@@ -18,7 +18,7 @@ pub(super) fn read(fields: &ImportFields<'_>) -> Result<Vec<Reported>, FieldErro
     let spec = fields.maybe_object("config").maybe_object("spec");
     let seed = spec.maybe_object("seed").count("value").unwrap_or_default();
     let each = benchmarks.iter().map(|benchmark| {
-        let mut run = one(benchmark)?;
+        let mut run = read_benchmark(benchmark)?;
         run.version.clone_from(&version);
         run.seed = run.seed.or(seed);
         Ok(run)
@@ -26,7 +26,7 @@ pub(super) fn read(fields: &ImportFields<'_>) -> Result<Vec<Reported>, FieldErro
     each.collect()
 }
 
-fn one(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> {
+fn read_benchmark(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> {
     let mut run = Reported::new(SourceTool::Guidellm);
     let config = benchmark.maybe_object("config");
     let args = benchmark.maybe_object("args");
@@ -228,8 +228,9 @@ fn details(
         }
     }
     if apart > 0 {
-        conflicts
-            .push(format!("the latency of {apart} requests is not from their start to their end"));
+        conflicts.push(format!(
+            "the latency of {apart} requests does not run from their start to their end"
+        ));
     }
     all.sort_by(|a, b| {
         a.start_s.unwrap_or(f64::INFINITY).total_cmp(&b.start_s.unwrap_or(f64::INFINITY))

@@ -204,7 +204,7 @@ async fn meet(
             };
         }
         Some(Err(_)) => {
-            return note(shared, from, "used another protocol, or closed the connection");
+            return note(shared, from, "used a different protocol, or closed the connection");
         }
         None => return note(shared, from, "did not authenticate in time"),
     };

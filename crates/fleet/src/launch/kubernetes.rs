@@ -220,7 +220,7 @@ impl Cluster<'_> {
             return Ok(PodStatus::Pod(Pod::read(pod)));
         }
         let words = ["get", "job", &self.job.name, "--ignore-not-found", "-o", "json"];
-        if let Some(why) = over(&self.read(&words)?, &self.uid) {
+        if let Some(why) = end_reason(&self.read(&words)?, &self.uid) {
             return Ok(PodStatus::Over(why));
         }
         // A quota or a policy that refuses pods is told in events alone.
@@ -292,7 +292,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Why a job makes no more pods.
-fn over(job: &Value, uid: &str) -> Option<String> {
+fn end_reason(job: &Value, uid: &str) -> Option<String> {
     if job["metadata"]["uid"] != uid {
         return Some("the job was deleted".to_owned());
     }
@@ -397,7 +397,7 @@ mod tests {
         let is = |kind: &str, status: &str| {
             job(json!({"conditions": [{"type": kind, "status": status, "message": "why"}]}))
         };
-        let over = |job: Value| over(&job, "u");
+        let over = |job: Value| end_reason(&job, "u");
         assert_eq!(over(job(json!({}))), None);
         assert_eq!(over(is("Suspended", "True")), None);
         assert_eq!(over(is("Failed", "False")), None);

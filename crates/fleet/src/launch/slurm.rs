@@ -158,7 +158,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
     let mut tails = files.map(|file| Tail::new(file.into()));
     let (mut silent, mut known) = (0, String::new());
     loop {
-        let end = match look(job) {
+        let end = match job_end(job) {
             Ok(end) => {
                 silent = 0;
                 end
@@ -190,7 +190,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
                 cancel(follower, &["--signal=INT", job]);
             }
             Some(StopRequest::Stop | StopRequest::Abort) => {
-                follower.note(&format!("scancel {job}: the job is cancelled"));
+                follower.note(&format!("scancel {job}: the job is canceled"));
                 cancel(follower, &[job]);
             }
         }
@@ -199,7 +199,7 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
 
 /// Whether its ranks run, or may run: a controller that is silent now says nothing against it.
 fn is_running(job: &str) -> bool {
-    !matches!(look(job), Ok(Some(end)) if end.state != "RUNNING")
+    !matches!(job_end(job), Ok(Some(end)) if end.state != "RUNNING")
 }
 
 /// Asks for the end; where that fails, it is said, and the user may ask again.
@@ -219,7 +219,7 @@ struct End {
 
 /// Where it stands: by the controller, which forgets a job some minutes after its end, then by the
 /// accounting.
-fn look(job: &str) -> Result<Option<End>, LaunchError> {
+fn job_end(job: &str) -> Result<Option<End>, LaunchError> {
     let told = SCONTROL.ask(&["show", "job", "-o", job]);
     if let Some(end) = told.as_deref().ok().and_then(End::of_scontrol) {
         return Ok(Some(end));

@@ -137,7 +137,7 @@ fn a_conversation_played_again_is_not_believed() {
     again.write_all(&seen).unwrap();
     until_said(
         &coordinator,
-        &[("a connection from 127.0.0.1 used another protocol, or closed the connection", 1)],
+        &[("a connection from 127.0.0.1 used a different protocol, or closed the connection", 1)],
     );
     assert!(!state_of(&coordinator, 1).is_there);
 }
@@ -239,7 +239,7 @@ fn garbage_is_dropped_and_the_others_are_served() {
             say_as_stranger(&coordinator, bytes, is_within_tls);
             times += 1;
             let said =
-                "a connection from 127.0.0.1 used another protocol, or closed the connection";
+                "a connection from 127.0.0.1 used a different protocol, or closed the connection";
             until_said(&coordinator, &[(said, times)]);
         }
     }

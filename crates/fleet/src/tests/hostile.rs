@@ -343,7 +343,7 @@ fn a_coordinator_that_breaks_the_rules_is_lost() {
             stream
         });
         let rank = joining.join().unwrap();
-        let why = "received data of another protocol".to_owned();
+        let why = "received data of a different protocol".to_owned();
         assert_eq!(rank.next(LONG), NextOrder::Lost(why));
     }
 }

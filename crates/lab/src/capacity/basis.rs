@@ -68,7 +68,7 @@ impl CapacityBasis {
     pub fn sizes(&self, here: &Expected) -> Option<Sizes> {
         let seen = self.nearest().and_then(|folder| {
             let pairs: Vec<(u32, u32)> = folder.records().ok()?.filter_map(|r| pair(&r)).collect();
-            Sizes::seen(&pairs, format!("{} requests of the log", pairs.len()))
+            Sizes::seen(&pairs, format!("{} requests in the log", pairs.len()))
         });
         let assumed = || Sizes::assumed(here.input_tokens?, here.output_tokens?);
         seen.or_else(assumed)
@@ -81,7 +81,8 @@ impl CapacityBasis {
         let shares = fan_out_shares(calls);
         plan.measure.percentiles = [0.5, 0.99].iter().chain(&shares).map(|q| q * 100.0).collect();
         let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
-        let known = |name: &str| summary.metrics.get(name).map(known).unwrap_or_default();
+        let known =
+            |name: &str| summary.metrics.get(name).map(reliable_percentiles).unwrap_or_default();
         let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
         Some(FanOut::new(calls, self.basis.confirmed_rps, &all))
     }
@@ -100,7 +101,7 @@ impl CapacityBasis {
 }
 
 /// Percentiles that enough samples carry, ascending.
-fn known(metric: &Metric) -> Vec<(f64, f64)> {
+fn reliable_percentiles(metric: &Metric) -> Vec<(f64, f64)> {
     let mut known: Vec<(f64, f64)> = metric
         .percentiles
         .iter()
@@ -192,7 +193,8 @@ fn of_sweeps(
     wanted: &[(String, String)],
 ) -> Result<CapacityBasis, Failed> {
     let names = || {
-        let all: Vec<String> = sweeps.configurations.iter().map(|one| named(&one.values)).collect();
+        let all: Vec<String> =
+            sweeps.configurations.iter().map(|one| shown_values(&one.values)).collect();
         format!("the configurations are: {}", all.join("; "))
     };
     let has = |one: &&Configuration| {
@@ -217,18 +219,19 @@ fn of_sweeps(
     };
     let Some(sweep) = &found.sweep else {
         let because = found.failed.as_deref().unwrap_or("it was not measured");
-        let what = format!("the configuration {} has no sweep: {because}", named(&found.values));
+        let what =
+            format!("the configuration {} has no sweep: {because}", shown_values(&found.values));
         return Err(refused(Refused::new(what).hint(names())));
     };
     let mut basis = of_sweep(sweep)?;
-    basis.about = format!("{} · {}", basis.about, named(&found.values));
+    basis.about = format!("{} · {}", basis.about, shown_values(&found.values));
     let inside = Path::new(&found.folder);
     let is_inside = inside.components().all(|part| matches!(part, Component::Normal(_)));
     let root = root.filter(|_| is_inside).map(|root| root.join(inside));
     Ok(CapacityBasis { basis, root })
 }
 
-fn named(values: &BTreeMap<String, String>) -> String {
+fn shown_values(values: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.join(" ")
 }

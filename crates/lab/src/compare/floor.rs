@@ -90,7 +90,7 @@ pub fn known(
     observer: &dyn Observer,
 ) -> Result<Option<Floor>, Failed> {
     let Some(floor) = load(rig.target, rig.model, observer) else { return Ok(None) };
-    if let Some(why) = unlike(&floor, design, rig.workload) {
+    if let Some(why) = mismatch(&floor, design, rig.workload) {
         observer.notice(format!("ignoring the noise floor of this rig: {why}"));
         return Ok(None);
     }
@@ -109,7 +109,7 @@ pub fn loads(levels: &[Level]) -> String {
 }
 
 /// Why a noise floor does not apply to this comparison.
-fn unlike(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
+fn mismatch(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {
         return Some(format!(
@@ -322,8 +322,8 @@ mod tests {
             run_s,
             ..Design::default()
         };
-        assert_eq!(unlike(&here, &design(&[8.0], 30.0), "chat"), None);
-        assert_eq!(unlike(&here, &design(&[8.0], 30.2), "chat"), None);
+        assert_eq!(mismatch(&here, &design(&[8.0], 30.0), "chat"), None);
+        assert_eq!(mismatch(&here, &design(&[8.0], 30.2), "chat"), None);
         for (levels, run_s, workload, says) in [
             (&[16.0][..], 30.0, "chat", "16/s"),
             (&[8.0, 16.0], 30.0, "chat", "8/s, 16/s"),
@@ -332,14 +332,14 @@ mod tests {
             (&[8.0], 60.0, "chat", "60 s"),
             (&[8.0], 0.0, "chat", "0 s"),
         ] {
-            let why = unlike(&here, &design(levels, run_s), workload).unwrap();
+            let why = mismatch(&here, &design(levels, run_s), workload).unwrap();
             assert!(why.contains(says), "{says}: {why}");
         }
         // Searches have no load of their own.
         let search = Design { quantity: Quantity::Goodput, ..design(&[], 30.0) };
         let of_search = Floor { load: String::new(), ..here.clone() };
-        assert_eq!(unlike(&of_search, &search, "chat"), None);
-        assert!(unlike(&of_search, &design(&[], 30.0), "chat").is_some());
-        assert!(unlike(&here, &search, "chat").is_some());
+        assert_eq!(mismatch(&of_search, &search, "chat"), None);
+        assert!(mismatch(&of_search, &design(&[], 30.0), "chat").is_some());
+        assert!(mismatch(&here, &search, "chat").is_some());
     }
 }

@@ -78,7 +78,7 @@ pub fn compare(
     // All that can be refused is refused before anything is measured.
     let settled = Settled::new(lab, &request, &targets, &sides)?;
     let is_live = targets.iter().any(ComparedServer::is_live);
-    let kept = kept(&request, is_live, &sides)?;
+    let kept = comparison_folder(&request, is_live, &sides)?;
     let mut state = CompareState::Complete;
     if let (true, Some(out)) = (is_live, &kept) {
         let again = Again { replan: request.replan, lens: &lens, out };
@@ -97,7 +97,7 @@ fn read(target: &ComparedServer, lens: &Lens<'_>) -> Result<SideResults, Failed>
 }
 
 /// Where the comparison will be; what is measured is always kept.
-fn kept(
+fn comparison_folder(
     request: &SavedRequest<'_>,
     is_live: bool,
     sides: &[SideResults],

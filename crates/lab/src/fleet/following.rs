@@ -12,7 +12,7 @@ use goodput_model::{LogHistogram, Nanos, Plan, RequestRecord, ShardFacts};
 use goodput_record::{RunFolder, plan_of};
 use goodput_stats::RequestTally;
 
-use super::{Meeting, fleet_failed, mark, part};
+use super::{Meeting, fleet_failed, mark, shard_folder};
 use crate::error::{Failed, folder_failed};
 use crate::events::RunSink;
 use crate::handle::RunHandle;
@@ -77,7 +77,7 @@ impl Meeting {
                 NextOrder::End => return Ok(worst),
                 NextOrder::Lost(why) => {
                     lab.observer.warn(format!("lost the connection to rank 0: {why}"));
-                    return Err(lost(last.as_deref()));
+                    return Err(lost_coordinator(last.as_deref()));
                 }
                 NextOrder::Order(order) => {
                     let shared = shared(&order, rank.fleet(), self);
@@ -146,7 +146,7 @@ impl Meeting {
             ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
-        let telling = tell(rank, &handle, &tally, &over);
+        let telling = report_counts(rank, &handle, &tally, &over);
         let measured = prepared.run_here(lab, folder, context);
         over.store(true, Ordering::Relaxed);
         if let Some(telling) = telling {
@@ -187,7 +187,7 @@ fn hand_over(lab: &Lab, rank: &JoinedRank, folder: &Path, is_shared: bool) {
 fn shared(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
     let parts = Path::new(&order.folder);
     let is_shared = parts.is_absolute() && mark(parts, fleet).is_file();
-    is_shared.then(|| part(parts, meeting.shard.index()))
+    is_shared.then(|| shard_folder(parts, meeting.shard.index()))
 }
 
 /// The plan, with what each rank settles for itself from its own: it lacks all secrets, and who leads
@@ -240,7 +240,7 @@ impl RunSink for ProgressCounter {
 }
 
 /// Tells rank 0 once a second what was counted, and stops when it says so.
-fn tell(
+fn report_counts(
     rank: &Arc<JoinedRank>,
     handle: &RunHandle,
     tally: &Arc<Mutex<Tally>>,
@@ -283,7 +283,7 @@ fn folder(path: &Path, order: &Order) -> PathBuf {
 }
 
 /// Rank 0 is gone: what there is can be merged by hand.
-fn lost(last: Option<&Path>) -> Failed {
+fn lost_coordinator(last: Option<&Path>) -> Failed {
     let failed = Failed::target("rank 0 stopped before it announced the end");
     match last {
         Some(folder) => failed.hint(format!(

@@ -57,7 +57,7 @@ impl JobText<'_> {
         self.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
         for (flag, command) in self.commands {
             if command.is_some_and(|command| without_secrets(command) != command) {
-                return Err(written(&format!("a secret in {flag}")));
+                return Err(would_be_written(&format!("a secret in {flag}")));
             }
         }
         Ok(())
@@ -94,7 +94,8 @@ fn check_plan(plan: &Plan) -> Result<(), Failed> {
     plan.system.iter().try_for_each(|(name, value)| check_meta((name, value)))
 }
 
-fn written(what: &str) -> Failed {
+/// The error for a secret that the job would contain as text.
+fn would_be_written(what: &str) -> Failed {
     Failed::usage(format!("{what} would be written into the job"))
         .hint("pass keys in the environment: --api-key-env NAME")
 }
@@ -104,7 +105,7 @@ fn check_url(url: &str) -> Result<(), Failed> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
     if rest.split('/').next().is_some_and(|host| host.contains('@')) {
-        return Err(written("the user in a URL"));
+        return Err(would_be_written("the user in a URL"));
     }
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let is_harmless = |pair: &str| match pair.split_once('=') {
@@ -116,7 +117,7 @@ fn check_url(url: &str) -> Result<(), Failed> {
         None => Ok(()),
         Some(pair) => {
             let name = pair.split_once('=').map_or("…", |(name, _)| name);
-            Err(written(&format!("the value of `?{name}` in a URL")))
+            Err(would_be_written(&format!("the value of `?{name}` in a URL")))
         }
     }
 }
@@ -126,7 +127,7 @@ fn check_header(name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let known = HARMLESS.join(", ");
-    Err(written(&format!("the value of header `{name}`")).hint(format!(
+    Err(would_be_written(&format!("the value of header `{name}`")).hint(format!(
         "pass keys in the environment with --api-key-env NAME; only these headers are known to hold no secret: {known}"
     )))
 }
@@ -137,7 +138,7 @@ fn check_body(text: Option<&str>) -> Result<(), Failed> {
         .map_err(|error| Failed::usage(format!("the extra body is not valid JSON: {error}")))?;
     match secret_member(&body) {
         None => Ok(()),
-        Some(name) => Err(written(&format!("the value of `{name}` of the extra body"))),
+        Some(name) => Err(would_be_written(&format!("the value of `{name}` of the extra body"))),
     }
 }
 
@@ -157,7 +158,7 @@ fn secret_member(value: &Value) -> Option<&str> {
 
 fn check_meta((name, _): (&str, &str)) -> Result<(), Failed> {
     if sounds_secret(name) {
-        return Err(written(&format!("the value of `{name}`")));
+        return Err(would_be_written(&format!("the value of `{name}`")));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
 use goodput_stats::Summary;
 
-use super::{Meeting, check, fleet_failed, mark, part, resolve};
+use super::{Meeting, check, fleet_failed, mark, resolve, shard_folder};
 use crate::error::{Failed, folder_failed};
 use crate::events::Observer;
 use crate::handle::RunHandle;
@@ -149,7 +149,7 @@ impl Runner for Leading {
             handle,
             ..RunContext::default()
         };
-        let own = prepared.run_here(lab, &part(&parts, 0), context);
+        let own = prepared.run_here(lab, &shard_folder(&parts, 0), context);
         drop(minding);
         if own.is_err() {
             self.coordinator.abort();
@@ -180,7 +180,7 @@ impl Leading {
             .hint("start all ranks again; --resume FOLDER continues a sweep")),
             _ => {
                 observer.warn(format!(
-                    "beginning without rank {missing}: its shard of the load will be missing"
+                    "starting without rank {missing}: its shard of the load will be missing"
                 ));
                 Ok(())
             }
@@ -253,7 +253,7 @@ impl Leading {
         lab.observer.note("waiting for the shards of the other ranks".to_owned());
         let mut said = 0;
         let found = self.coordinator.collect(
-            |rank| part(parts, rank),
+            |rank| shard_folder(parts, rank),
             deadline,
             |settled| {
                 if settled != said && settled < others {
@@ -265,9 +265,9 @@ impl Leading {
         );
         let ranks = self.coordinator.ranks();
         let has_begun = |rank: u32| ranks.iter().any(|one| one.rank == rank && one.has_begun);
-        let mut folders = vec![part(parts, 0)];
+        let mut folders = vec![shard_folder(parts, 0)];
         for (rank, outcome) in found.into_iter().filter(|(rank, _)| has_begun(*rank)) {
-            let folder = part(parts, rank);
+            let folder = shard_folder(parts, rank);
             match outcome {
                 Ok(folder) => folders.push(folder),
                 // It shares our disk, and what it measured is here.

@@ -86,20 +86,22 @@ impl ProbeRefusal {
             }
             Self::Final(failure) | Self::Fields(_, failure) => failure,
         };
+        let failed = Failed::target(format!("POST {posted_to}: {}", described(&failure)));
         let is_unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
         if is_unlisted && matches!(failure.class, ErrorClass::Http(400 | 403 | 404 | 422)) {
             let names = list_of(listed);
-            return Failed::target(format!("no model `{model}` here; there are: {names}"))
-                .hint(format!("name one with --model ({posted_to}: {})", described(&failure)));
+            return failed.hint(format!(
+                "the server has no model `{model}`; choose one with --model: {names}"
+            ));
         }
-        let failed = Failed::target(format!("POST {posted_to}: {}", described(&failure)));
         match failure.class {
-            ErrorClass::Http(401 | 403) => {
-                failed.hint(format!("set {}, or --api-key-env NAME", plan.target.api_key_env))
+            ErrorClass::Http(401 | 403) => failed.hint(format!(
+                "set {}, or name another variable with --api-key-env NAME",
+                plan.target.api_key_env
+            )),
+            ErrorClass::Html => {
+                failed.hint("give the base URL of the API, such as http://localhost:8000")
             }
-            ErrorClass::Html => failed.hint(
-                "this is a web page: give the base URL of the API, such as http://localhost:8000",
-            ),
             ErrorClass::Http(300..=399) => {
                 failed.hint("goodput does not follow redirects: give the new URL as the target")
             }
@@ -132,13 +134,14 @@ pub(super) fn described(failure: &Failure) -> String {
             phrase if message == phrase => return format!("HTTP {status} {phrase}"),
             phrase => format!("HTTP {status} {phrase}"),
         },
-        ErrorClass::Html => "a web page instead of an API answer".to_owned(),
+        ErrorClass::Html if message.is_empty() => "a web page instead of an API answer".to_owned(),
+        ErrorClass::Html => return format!("{message} instead of an API answer"),
         class => class.to_string(),
     };
     if message.is_empty() { class } else { format!("{class}: {message}") }
 }
 
-/// The title of an HTML page, in quotes; other text as it is.
+/// A web page as its title only; other text as it is.
 fn title_of(message: &str) -> String {
     let lower = message.to_ascii_lowercase();
     if !["<!doctype", "<html", "<head", "<title"].iter().any(|tag| lower.starts_with(tag)) {
@@ -149,7 +152,7 @@ fn title_of(message: &str) -> String {
         let length = lower.get(begin..)?.find("</title").unwrap_or(lower.len() - begin);
         message.get(begin..begin + length)
     });
-    title.map_or_else(|| "an HTML page".to_owned(), |title| format!("\"{}\"", title.trim()))
+    title.map_or_else(|| "a web page".to_owned(), |title| format!("web page `{}`", title.trim()))
 }
 
 fn reason_phrase(status: u16) -> &'static str {
@@ -178,10 +181,9 @@ fn reason_phrase(status: u16) -> &'static str {
 pub(super) fn unreachable(shown: &str, failure: &Failure) -> Failed {
     let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
     match failure.class {
-        // A port of plain HTTP answers the first bytes of TLS with text.
-        ErrorClass::Tls if failure.message.contains("InvalidContentType") => {
+        ErrorClass::Tls if failure.message == goodput_wire::PLAIN_HTTP => {
             Failed::target(format!("cannot reach {shown}: this port speaks plain HTTP, not TLS"))
-                .hint("use http://, or --insecure and --cacert on a port that speaks TLS")
+                .hint("use http:// instead of https:// in the URL")
         }
         ErrorClass::Tls => failed.hint(
             "trust its certificate with --cacert FILE, or any with --insecure; for plain HTTP use http://",
@@ -213,11 +215,8 @@ mod tests {
         let page = "<!DOCTYPE html> <html><head><title> Sign in </title></head><body>…";
         assert_eq!(
             described(ErrorClass::Html, page),
-            "a web page instead of an API answer: \"Sign in\""
+            "web page `Sign in` instead of an API answer"
         );
-        assert_eq!(
-            described(ErrorClass::Http(502), "<html>x"),
-            "HTTP 502 Bad Gateway: an HTML page"
-        );
+        assert_eq!(described(ErrorClass::Http(502), "<html>x"), "HTTP 502 Bad Gateway: a web page");
     }
 }

@@ -41,7 +41,7 @@ impl Command {
             filled.push(fill(word, &mut |name| {
                 let value = values.get(name).or_else(|| offered.get(name));
                 used.extend(value.is_some().then(|| name.to_owned()));
-                value.cloned().ok_or_else(|| unknown(name, values, offered))
+                value.cloned().ok_or_else(|| unknown_placeholder(name, values, offered))
             })?);
         }
         if let Some(unused) = values.keys().find(|name| !used.contains(*name)) {
@@ -96,7 +96,7 @@ pub fn is_secret(name: &str) -> bool {
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| words.contains(&part))
 }
 
-fn unknown(name: &str, values: &Values, offered: &Values) -> Failed {
+fn unknown_placeholder(name: &str, values: &Values, offered: &Values) -> Failed {
     let known: Vec<String> =
         values.keys().chain(offered.keys()).map(|known| format!("{{{known}}}")).collect();
     let known = if known.is_empty() {

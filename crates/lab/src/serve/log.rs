@@ -31,13 +31,13 @@ pub fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
     let Ok((is_cut, bytes)) = read() else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
     // The first one may have begun before.
-    let lines = text.lines().skip(usize::from(is_cut)).map(shown);
+    let lines = text.lines().skip(usize::from(is_cut)).map(shown_line);
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     lines.get(lines.len().saturating_sub(n)..).unwrap_or_default().to_vec()
 }
 
 /// A line as it would stand on a terminal: of a progress bar the last state.
-fn shown(line: &str) -> String {
+fn shown_line(line: &str) -> String {
     let last = line.trim_end().rsplit('\r').next().unwrap_or_default().trim_end();
     let mut shown: String = last.chars().take(LINE).collect();
     if shown.len() < last.len() {

@@ -114,7 +114,7 @@ impl Planner for ConfigurationQueue<'_> {
     }
 
     fn measure(&mut self, (number, values, path): &Self::Step) -> Result<Outcome, Failed> {
-        let (number, of, name) = (*number, self.all.len(), &*said(values));
+        let (number, of, name) = (*number, self.all.len(), &*shown_values(values));
         let observer = &self.lab.observer;
         observer.sweep(&SweepProgress::Configuration { number, of, name });
         let _ = std::fs::remove_file(path.join(FAILED));
@@ -163,7 +163,7 @@ fn configurations(request: &SweepRequest) -> Result<Vec<Values>, Failed> {
     vary::configurations(&varied).map_err(|error| Failed::usage(error.to_string()))
 }
 
-fn said(values: &Values) -> String {
+fn shown_values(values: &Values) -> String {
     let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if pairs.is_empty() { "the server as it is".to_owned() } else { pairs.join(", ") }
 }

@@ -259,7 +259,7 @@ impl Planner for Sweep<'_> {
         let done = self.done();
         match next(&self.request.sweep, &done) {
             SweepStep::Measure(ask) => Next::Measure(ask),
-            SweepStep::Done => Next::Over(ended(&done, &self.request.sweep)),
+            SweepStep::Done => Next::Over(end_state(&done, &self.request.sweep)),
         }
     }
 
@@ -351,7 +351,7 @@ impl Planner for Sweep<'_> {
 }
 
 /// How a sweep ended that wants nothing more. After a point without a good answer nothing is complete.
-fn ended(done: &[Point], plan: &SweepPlan) -> SweepState {
+fn end_state(done: &[Point], plan: &SweepPlan) -> SweepState {
     let Some(last) = done.last() else { return SweepState::TargetLost };
     match judge(&last.figures, plan) {
         _ if last.figures.ok > 0 => SweepState::Complete,

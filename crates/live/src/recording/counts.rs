@@ -22,7 +22,7 @@ impl Lost {
     pub const ALL: [(Self, &'static str, &'static str); 4] = [
         (Self::Queue, "queue", "too many rows were waiting to be written"),
         (Self::Length, "length", "their bodies were too long"),
-        (Self::Disk, "disk", "the disk could not be written"),
+        (Self::Disk, "disk", "the disk could not be written to"),
         (Self::Unanswered, "unanswered", "their answers were still in flight when the file ended"),
     ];
 }

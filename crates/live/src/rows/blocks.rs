@@ -60,7 +60,7 @@ impl<'a> Cutter<'a> {
 
     /// Content other than text, such as an image, by its hash. It counts as one token: what it
     /// costs is the server's to say.
-    pub(crate) fn thing(&mut self, key: &Key) {
+    pub(crate) fn non_text(&mut self, key: &Key) {
         self.add(UnitKind::Thing, key, TOKEN);
     }
 

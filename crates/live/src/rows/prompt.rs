@@ -182,7 +182,7 @@ impl<'a, 'c> Chat<'a, 'c> {
             // Images, audio, files: what they are is their hash.
             let key = self.salt.key(Use::Thing, &[part.as_bytes()]);
             said.update(key);
-            self.cutter.thing(&key);
+            self.cutter.non_text(&key);
             self.things += 1;
         });
         if !is_list {

@@ -113,7 +113,7 @@ impl<'a> ObjectFields<'a> {
         match whole(number) {
             Some(value) if range.contains(&value) => Ok(Some(value)),
             Some(_) => Err(self.outside(name, &bounds(&range), value)),
-            None => Err(self.outside(name, "an integer of 64 bits", value)),
+            None => Err(self.outside(name, "a 64-bit integer", value)),
         }
     }
 

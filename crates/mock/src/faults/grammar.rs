@@ -114,7 +114,7 @@ fn read(text: &str) -> Result<MockFault, String> {
         return Err(format!("`{name}` does not apply to single requests and takes no share"));
     }
     if kind == FaultKind::Refuse && window.is_none() {
-        return Err("`refuse` needs to know when: write `refuse@5s+3s`".to_owned());
+        return Err("`refuse` needs a time: write `refuse@5s+3s`".to_owned());
     }
     Ok(MockFault {
         kind,

@@ -7,9 +7,9 @@ use super::CaveatCode;
 pub struct Explanation {
     /// The caveat in a few words, as a heading has it.
     pub title: &'static str,
-    /// What happened and why it matters.
+    /// What happened and why it matters, in one sentence.
     pub meaning: &'static str,
-    /// What to do.
+    /// What to do, in one sentence.
     pub remedy: &'static str,
 }
 
@@ -20,33 +20,35 @@ impl CaveatCode {
         let (title, meaning, remedy) = match self {
             Self::NothingMeasured => (
                 "Nothing was measured",
-                "No request was scheduled in the window, or all of them failed. No latency can be \
-                 reported.",
-                "Read the first error of the report, send one request by hand, and make the run longer.",
+                "No request was scheduled in the window, or all of them failed, so there is no \
+                 latency to report.",
+                "Read the first error of the report, send one request by hand, and make the run \
+                 longer.",
             ),
             Self::ScheduleSlip => (
                 "The client sent late",
                 "The 99th percentile of the delay between the scheduled instant and the send is \
-                 above both 1 ms and 1 % of the median TTFT. The server saw a different load than \
-                 planned.",
+                 above both 1 ms and 1 % of the median TTFT, so the server saw a different load \
+                 than planned.",
                 "Give the client more cores or a machine of its own, or offer less load.",
             ),
             Self::ClientStarved => (
                 "The client kept fewer users busy than planned",
-                "In a closed loop each user should always wait for an answer or think. The client could \
-                 not keep up, so the load was lower than stated.",
+                "In a closed loop each user should always wait for an answer or think; the \
+                 client could not keep up, so the load was lower than stated.",
                 "Give the client more cores, raise `--workers`, or lower `--concurrency`.",
             ),
             Self::ClientStalled => (
                 "The client stalled",
-                "The whole process was stopped or had no processor for a while. Latencies that \
-                 span that time are cut there.",
-                "Look for swapping, a paused virtual machine, or a stopped process, and measure again.",
+                "The whole process was stopped or had no processor for a while, so latencies \
+                 that span that time are cut there.",
+                "Look for swapping, a paused virtual machine, or a stopped process, and measure \
+                 again.",
             ),
             Self::ClientLag => (
                 "The client read late",
-                "Bytes waited on this machine before the client read them. Where the kernel stamps \
-                 arrivals, latencies still hold; elsewhere the delay is in them.",
+                "Bytes waited on this machine before the client read them; latencies include \
+                 that delay unless the kernel stamps arrivals.",
                 "Give the client more cores or offer less load.",
             ),
             Self::TokensMerged => (
@@ -56,7 +58,8 @@ impl CaveatCode {
             ),
             Self::CpuContended => (
                 "Other programs took the client's processors",
-                "A sending thread was ready to run and had to wait. Latencies may contain that wait.",
+                "A sending thread was ready to run and had to wait, so latencies may contain \
+                 that wait.",
                 "Stop the other programs, pin the client with `taskset`, or use another machine.",
             ),
             Self::CpuCrowded => (
@@ -66,60 +69,62 @@ impl CaveatCode {
             ),
             Self::ClientBusy => (
                 "A sending thread is near its limit",
-                "A worker used more than 70 % of a core. Above that its own queue adds to latencies.",
+                "A worker used more than 70 % of a core; above that, its own queue adds to \
+                 latencies.",
                 "Raise `--workers` or offer less load.",
             ),
             Self::CpuThrottled => (
                 "The container's CPU limit stopped the client",
-                "The control group used up its quota and paused the process. Latencies contain the \
-                 pauses.",
+                "The control group used up its quota and paused the process, so latencies \
+                 contain the pauses.",
                 "Raise the container's CPU limit or offer less load.",
             ),
             Self::CpuStolen => (
                 "The hypervisor gave the processors to others",
-                "More than 5 % of the processor time was stolen. Latencies contain pauses of this \
-                 machine.",
+                "More than 5 % of the processor time went to other virtual machines, so \
+                 latencies contain pauses of this machine.",
                 "Use a machine or instance type with dedicated processors.",
             ),
             Self::Canary => (
                 "The instrument error is too large",
-                "On a server of known timing inside this process, TTFT was wrong by more than 5 % of the \
-                 median TTFT. The same error is in the results.",
+                "On a server of known timing inside this process, TTFT was wrong by more than 5 \
+                 % of the median TTFT, and the results contain the same error.",
                 "Give the client more cores or offer less load.",
             ),
             Self::NotObserved => (
                 "The client could not watch itself",
-                "A source that shows trouble, such as `/proc`, could not be read. Trouble may have gone \
-                 unseen.",
+                "A source that shows trouble, such as `/proc`, could not be read, so trouble \
+                 may have gone unseen.",
                 "Run on Linux with `/proc` mounted, and leave `--canary` on.",
             ),
             Self::NearCeiling => (
                 "The load is near what this client can send",
-                "`goodput calibrate` found the rate at which this machine's error passes 1 ms, and this \
-                 run used more than half of it.",
+                "`goodput calibrate` found the rate at which this machine's error passes 1 ms, \
+                 and this run used more than half of it, so the error may be higher than usual.",
                 "Use more cores, several machines (`--shard`), or less load.",
             ),
             Self::NotPoisson => (
                 "Arrivals are not Poisson",
-                "The plan asks for Poisson arrivals and the gaps do not have that distribution, so bursts \
-                 were missing or added.",
+                "The plan calls for Poisson arrivals and the gaps do not have that \
+                 distribution, so bursts were missing or added.",
                 "Give the client more cores, or remove `--max-concurrency`.",
             ),
             Self::LittlesLaw => (
                 "The run's own figures contradict each other",
-                "Arrival rate times mean latency must equal the number of requests in flight. It does \
-                 not, so one of these figures is wrong.",
-                "Measure again. If it persists, report it as a bug with the run folder.",
+                "Arrival rate times mean latency must equal the number of requests in flight; \
+                 it does not, so one of these figures is wrong.",
+                "Measure again, and if it persists, report it as a bug with the run folder.",
             ),
             Self::ClientLimited => (
                 "This machine ran out of descriptors or ports",
-                "Requests failed or waited on this machine before they reached the server.",
+                "Requests failed or waited on this machine before they reached the server, so \
+                 the figures describe this machine and not the server.",
                 "Raise `ulimit -n`, widen the range of local ports, or keep connections open.",
             ),
             Self::ClockSuspicious => (
                 "Clocks contradict each other",
-                "A clock was set during the run, or stamps are out of order. Latencies around that \
-                 instant are wrong.",
+                "A clock was set during the run, or timestamps are out of order, so latencies \
+                 around that instant are wrong.",
                 "Stop whatever sets the clock during runs, and measure again.",
             ),
             Self::NotDelivered => (
@@ -129,53 +134,57 @@ impl CaveatCode {
             ),
             Self::RecordsLost => (
                 "Records were lost",
-                "The disk or the recorder could not keep up, and some requests are missing from the \
-                 figures.",
+                "The disk or the recorder could not keep up, and some requests are missing from \
+                 the figures.",
                 "Write to a faster disk with free space.",
             ),
             Self::OverSaturated => (
                 "The server cannot keep up",
-                "The queue grows during the whole run. Latencies depend on how long the run was, and mean \
-                 nothing beyond it.",
-                "Offer less load. `goodput sweep` finds the highest load that the server keeps up with.",
+                "The queue grows during the whole run, so latencies depend on how long the run \
+                 was and mean nothing beyond it.",
+                "Offer less load; `goodput sweep` finds the highest load that the server keeps \
+                 up with.",
             ),
             Self::QueueSaturated => (
                 "The server's queue is full",
-                "Requests wait in a queue that stopped growing only because it is full. Latencies show \
-                 the queue's length.",
+                "Requests wait in a queue that stopped growing only because it is full, so \
+                 latencies show the queue's length.",
                 "Offer less load, or lower the server's queue limit.",
             ),
             Self::NeverSteady => (
                 "The run was never steady",
-                "No part of the run is long enough and even enough to measure.",
+                "No part of the run is both long enough and even enough to measure, so an \
+                 average describes no lasting state.",
                 "Run longer with `--warmup auto`, and look at the timeline in the report.",
             ),
             Self::Drifting => (
                 "A figure drifts",
-                "A figure rises or falls over the window by more than chance. Its average depends on when \
-                 the run ended.",
+                "A figure rises or falls over the window by more than chance, so its average \
+                 depends on when the run ended.",
                 "Run longer, warm up longer, or look for a leak or a filling cache on the server.",
             ),
             Self::LevelShift => (
                 "A figure changes its level",
-                "Before and after some instant the server behaves differently, so one average stands for \
-                 two states.",
+                "The server behaves differently before and after some instant, so one average \
+                 stands for two states.",
                 "Look at the timeline and the server's log for that instant.",
             ),
             Self::ColdStart => (
                 "The beginning differs from the rest",
-                "The first requests were slower or faster: caches, compilation, or an empty queue.",
+                "The first requests were slower or faster because of caches, compilation, or an \
+                 empty queue, and they distort the figures of the rest.",
                 "Warm up: `--warmup auto`, or a fixed time such as `--warmup 30s`.",
             ),
             Self::MinutesDiffer => (
                 "Minutes of the run differ",
-                "Some minutes are slower than others by more than chance.",
+                "Some minutes are slower than others by more than chance, so a shorter run \
+                 could give a different result.",
                 "Look for other load on the server, and run longer.",
             ),
             Self::Errors => (
                 "Requests failed",
-                "Failures count as SLO misses and stay in the denominator. Latencies of the others may \
-                 look better than the service is.",
+                "Failures count as SLO misses and stay in the denominator, and the latencies of \
+                 the other requests may look better than the service is.",
                 "Read the failure classes in the report and the server's log.",
             ),
             Self::Capped => (
@@ -185,77 +194,87 @@ impl CaveatCode {
             ),
             Self::NotComplete => (
                 "The run did not end as planned",
-                "It was interrupted, killed, or ran into a limit. The figures cover what was measured.",
-                "Run it again, or use `goodput sweep --resume` where it was part of a sweep.",
+                "It was interrupted, killed, or ran into a limit, so the figures cover only \
+                 what was measured.",
+                "Run it again, or use `goodput sweep --resume` if it was part of a sweep.",
             ),
             Self::ServerReadsSlowly => (
                 "The server is slow to read requests",
-                "Requests waited in the socket before the server took them. The wait counts as latency.",
+                "Requests waited in the socket before the server took them, and the wait counts \
+                 as latency.",
                 "Look at the server's accept loop and its gateway.",
             ),
             Self::PacketsLost => (
                 "The network lost packets",
-                "TCP sent data again. Latencies contain those delays.",
+                "TCP sent data again, and latencies contain those delays.",
                 "Measure from a machine nearer to the server, or fix the link.",
             ),
             Self::NagleDelay => (
                 "Gaps of 40 ms",
-                "The server's Nagle algorithm waits for delayed acknowledgments. Users see these gaps too.",
+                "The server's Nagle algorithm waits for delayed acknowledgments, and users see \
+                 these gaps too.",
                 "Set `TCP_NODELAY` on the server or its proxy.",
             ),
             Self::ConnectInTtft => (
                 "TTFT includes connecting",
-                "New connections were opened for measured requests, so TTFT includes DNS, TCP, and TLS.",
+                "New connections were opened for measured requests, so TTFT includes DNS, TCP, \
+                 and TLS.",
                 "Keep connections open (`--connections reuse`), warm up, or report it as such.",
             ),
             Self::ChunksCoalesced => (
                 "Tokens came several at a time",
-                "Something between the engine and the client joins tokens. ITL shows the joined pieces.",
+                "Something between the engine and the client joins tokens, so ITL shows the \
+                 joined pieces.",
                 "Turn off buffering in proxies, or judge TPOT instead of ITL.",
             ),
             Self::NotStreamed => (
                 "Answers were not streamed",
-                "Streams were requested, and answers came in one piece. TTFT, TPOT, and ITL do not exist.",
+                "Streams were requested, but answers came in one piece, so there is no TTFT, \
+                 TPOT, or ITL.",
                 "Turn off buffering in the gateway, or use `--no-stream` and judge E2E.",
             ),
             Self::OutputLength => (
                 "Answers have a different length than planned",
-                "The server stopped early or late, so it did different work than planned.",
-                "Use `--output-length exact` where the server supports it, or raise its token limit.",
+                "The server stopped early or late, so it did a different amount of work than \
+                 planned.",
+                "Use `--output-length exact` where the server supports it, or raise its token \
+                 limit.",
             ),
             Self::InputLength => (
                 "Prompts have a different length than planned",
-                "The server counts different prompt lengths than planned, so it did different \
-                 work.",
+                "The server counts different prompt lengths than planned, so it did a different \
+                 amount of work.",
                 "Name the model's tokenizer with `--tokenizer`, or leave the length check on.",
             ),
             Self::CacheDiffers => (
                 "The cache hit rate differs from the plan",
-                "The server took more or less from its prefix cache than `--cache` asks for. Prefill \
-                 cost depends on it.",
-                "Set `--cache-block` to the server's block size, and check that its cache is on and \
-                 large enough.",
+                "The server took more or less from its prefix cache than `--cache` asks for, \
+                 and the cost of prefill depends on it.",
+                "Set `--cache-block` to the server's block size, and check that its cache is on \
+                 and large enough.",
             ),
             Self::CacheUnplanned => (
                 "Unplanned cache hits",
-                "Prompts were found in the server's cache although the plan does not ask for that, \
-                 so TTFT is better than for new prompts.",
+                "Prompts were found in the server's cache although the plan does not ask for \
+                 that, so TTFT is better than for new prompts.",
                 "Use another `--seed`, `--cache reset`, or a workload with more distinct prompts.",
             ),
             Self::CacheUnseen => (
                 "Cache hits are unknown",
-                "The server does not state how many prompt tokens came from its cache, so the state of \
-                 the cache cannot be checked.",
+                "The server does not state how many prompt tokens came from its cache, so the \
+                 state of the cache cannot be checked.",
                 "Turn on the server's usage details or its metrics page.",
             ),
             Self::StructuredInvalid => (
                 "Answers break their constraints",
-                "Answers do not match the schema, expression, or choices that were requested.",
+                "Answers do not match the schema, expression, or choices that were requested, \
+                 so the server did different work than planned.",
                 "Check `--structured-dialect` and the server's guided decoding.",
             ),
             Self::BimodalMix => (
                 "One percentile over very different classes",
-                "The classes of the mix differ so much that their common percentile describes neither.",
+                "The classes of the mix differ so much that their common percentile describes \
+                 neither.",
                 "Read the figures of each class in the report.",
             ),
             Self::Bimodal => (
@@ -265,18 +284,19 @@ impl CaveatCode {
             ),
             Self::SessionsCut => (
                 "Sessions were cut short",
-                "The run ended before later turns were sent, so long sessions are underrepresented.",
+                "The run ended before later turns were sent, so long sessions are \
+                 underrepresented.",
                 "Run longer, or shorten the sessions.",
             ),
             Self::TokensByChunks => (
                 "Chunks were counted as tokens",
-                "The server sent no usage, so each chunk counts as one token. Throughput and TPOT may be \
-                 off.",
+                "The server sent no usage, so each chunk counts as one token; throughput \
+                 and TPOT may be off.",
                 "Turn on usage in streams, or give `--count-with TOKENIZER`.",
             ),
             Self::TokensUncounted => (
                 "Some answers have no token count",
-                "Throughput and TPOT leave these answers out.",
+                "Throughput and TPOT leave these answers out, so they may be off.",
                 "Turn on usage in the server, or give `--count-with TOKENIZER`.",
             ),
             Self::TokenCountsDisagree => (
@@ -286,13 +306,13 @@ impl CaveatCode {
             ),
             Self::TokenCountsImpossible => (
                 "The server states impossible token counts",
-                "It states more tokens than its answers can hold. Token figures are void.",
+                "It states more tokens than its answers can hold, so token figures are void.",
                 "Fix the server's usage, or give `--count-with TOKENIZER`.",
             ),
             Self::SeveralTokensAChunk => (
                 "Chunks hold several tokens",
-                "The server sends more than one token at a time, as with speculative decoding. ITL \
-                 counts chunks.",
+                "The server sends more than one token at a time, as with speculative decoding, \
+                 so ITL measures chunks and not tokens.",
                 "Judge TPOT instead of ITL.",
             ),
             Self::NoWarmup => (
@@ -302,36 +322,38 @@ impl CaveatCode {
             ),
             Self::ClosedLoop => (
                 "Closed loop",
-                "Each user waits for the answer, so a slow server gets less load. Latencies look better \
-                 than under independent arrivals.",
+                "Each user waits for the answer, so a slow server gets less load and latencies \
+                 look better than under independent arrivals.",
                 "Use `--rate` to see what independent users see.",
             ),
             Self::ShortWindow => (
                 "The window is short",
-                "Queues and caches need time to settle; the figures may describe the beginning only.",
+                "Queues and caches need time to settle, so the figures may describe only the \
+                 beginning.",
                 "Raise `--duration` or `--num-requests`.",
             ),
             Self::FewSamples => (
                 "Few samples",
-                "A percentile needs enough values beyond it. With fewer it is a guess, and its interval \
-                 is wide.",
+                "A percentile needs enough values beyond it; with fewer it is a guess, and its \
+                 interval is wide.",
                 "Run longer; the report names the number of requests.",
             ),
             Self::TailUnreliable => (
                 "Tails are less certain than they look",
-                "Requests wait for each other, so slow ones come in groups, and the tail rests on \
-                 only a few such groups.",
+                "Requests wait for each other, so slow ones come in groups, and the tail rests \
+                 on only a few such groups.",
                 "Run longer, repeat with `--repeat`, or offer less load.",
             ),
             Self::RunsDiffer => (
                 "Runs differ more than their own intervals allow",
-                "The spread between runs is larger than the intervals within them. Something changes \
-                 from run to run.",
+                "The spread between runs is larger than the intervals within them, so something \
+                 changes from run to run.",
                 "Use the interval over runs, and look for what changes.",
             ),
             Self::CapacityChanged => (
                 "Capacity changed during the sweep",
-                "The server carries more or less than earlier in the sweep, so points cannot be joined.",
+                "The server carries more or less than earlier in the sweep, so points cannot be \
+                 joined.",
                 "Look for other load, throttling, or a filling cache, and sweep again.",
             ),
             Self::NotMonotone => (
@@ -341,13 +363,15 @@ impl CaveatCode {
             ),
             Self::RateLimited => (
                 "The server limits the rate",
-                "Above some rate it answers 429. The limit is a setting, not its capacity.",
-                "Raise the limit, or read the result as the limit.",
+                "Above some rate it answers 429, so the result shows a setting and not its \
+                 capacity.",
+                "Raise the limit, or treat the result as the configured limit.",
             ),
             Self::NotComparable => (
                 "The sides are not comparable",
-                "They differ in something that should be the same, such as model, lengths, or cache.",
-                "Make them equal, or pass `--anyway` and say so.",
+                "They differ in something that should be the same, such as model, lengths, or \
+                 cache.",
+                "Make them equal, or pass `--anyway` and mention the difference with the result.",
             ),
             Self::NotSameRequests => (
                 "The sides got different requests",
@@ -356,12 +380,13 @@ impl CaveatCode {
             ),
             Self::DoubtfulRuns => (
                 "Runs of the comparison are suspect or void",
-                "What makes them doubtful may cause the difference.",
+                "The cause of these caveats may also cause the difference.",
                 "Fix the most frequent caveat of these runs, and measure again.",
             ),
             Self::OutlierBlocks => (
                 "A block is unlike the others",
-                "One block has a large influence on the result.",
+                "One block has a large influence on the result, so the result may not hold in \
+                 general.",
                 "Look at what happened during it, or measure more blocks.",
             ),
             Self::FigureMissing => (
@@ -371,19 +396,22 @@ impl CaveatCode {
             ),
             Self::NotInterleaved => (
                 "The runs were not interleaved",
-                "They were saved at different times, so a change of the machine looks like a difference.",
+                "They were saved at different times, so a change in the machine looks like a \
+                 difference between the sides.",
                 "Compare live targets, which are measured in turn.",
             ),
             Self::BelowNoiseFloor => (
                 "The margin is below the noise floor",
-                "This rig differs from itself by more than the margin, so a smaller difference means \
-                 nothing.",
+                "This rig differs from itself by more than the margin, so a smaller difference \
+                 means nothing.",
                 "Raise `--margin`, or make the rig quieter.",
             ),
             Self::ServerShared => (
                 "Other clients use the server",
-                "The server generated more tokens than this client received.",
-                "Measure when the server is idle, or name only its own replicas with `--metrics-url`.",
+                "The server generated more tokens than this client received, so other load \
+                 slowed these requests.",
+                "Measure when the server is idle, or name only its own replicas with \
+                 `--metrics-url`.",
             ),
             Self::ServerCountsDiffer => (
                 "Client and server counts differ",
@@ -398,28 +426,29 @@ impl CaveatCode {
             Self::MetricsLost => (
                 "Scrapes of the server failed",
                 "Some readings of its metrics page are missing, so its peaks may have gone unseen.",
-                "Raise `--metrics-interval`, or look at why the page is slow.",
+                "Raise `--metrics-interval`, or find out why the page is slow.",
             ),
             Self::Preemptions => (
                 "Requests were preempted",
-                "The server ran out of KV cache and put requests back. They are computed again, which \
-                 costs latency.",
+                "The server ran out of KV cache and put requests back; they are computed again, \
+                 which adds latency.",
                 "Offer less load, shorten contexts, or give the server more cache.",
             ),
             Self::KvPressure => (
                 "The KV cache was full",
-                "New requests wait for memory, not for compute.",
+                "New requests wait for memory and not for compute, so the size of the cache \
+                 decides their latency.",
                 "Give the server more cache, or offer less load.",
             ),
             Self::QueueAtLimit => (
                 "The batch was at its limit while requests waited",
-                "The server's batch limit decides latency, not its hardware.",
+                "The server's batch limit, not its hardware, decides latency.",
                 "Raise the limit (`--max-num-seqs` in vLLM), and measure again.",
             ),
             Self::GatewayTime => (
                 "TTFT is longer at the client than at the server",
                 "The difference is spent in the network, a gateway, or the server's front end.",
-                "Measure at the engine itself to find which.",
+                "Measure at the engine itself to find out which.",
             ),
             Self::GpuThrottled => (
                 "A GPU was throttled",
@@ -433,7 +462,7 @@ impl CaveatCode {
             ),
             Self::Profiled => (
                 "The server was profiled",
-                "Profiling slows a server down.",
+                "Profiling slows a server down, so its figures are worse than in normal use.",
                 "Use these figures to find causes, not as results.",
             ),
             Self::SeveralServers => (
@@ -443,7 +472,7 @@ impl CaveatCode {
             ),
             Self::GpusIdle => (
                 "Some GPUs were idle",
-                "Figures per GPU count GPUs that did no work.",
+                "Figures per GPU include GPUs that did no work, so they are too low.",
                 "Name the GPUs of the server with `--gpu local:0,1` or `--gpus N`.",
             ),
             Self::ShadowShare => (
@@ -453,17 +482,20 @@ impl CaveatCode {
             ),
             Self::ShadowDrops => (
                 "Live requests have no pair",
-                "They were chosen for the candidate and could not be sent or compared.",
+                "They were chosen for the candidate and could not be sent or compared, so the \
+                 comparison leaves them out.",
                 "Read the reasons in the report; usually the candidate is too slow.",
             ),
             Self::BlocksDepend => (
                 "Neighboring blocks are alike",
-                "Live traffic changes slowly, so blocks are not independent and intervals are too narrow.",
+                "Live traffic changes slowly, so blocks are not independent and intervals are \
+                 too narrow.",
                 "Run longer, or use longer blocks.",
             ),
             Self::ShadowEnded => (
                 "The candidate stopped getting requests",
-                "It failed too often or was switched off, so the comparison covers the time before.",
+                "It failed too often or was switched off, so the comparison covers the time \
+                 before.",
                 "Read the reason in the report, fix the candidate, and start again.",
             ),
             Self::ShardMissing => (
@@ -474,11 +506,12 @@ impl CaveatCode {
             Self::ShardCut => (
                 "A rank's record ends early",
                 "It died or lost its disk, so part of the load is missing after that instant.",
-                "Look at that machine, and measure again.",
+                "Check that machine, and measure again.",
             ),
             Self::ShardSick => (
                 "A rank distorted its shard",
-                "Its own client was late, busy, or stopped.",
+                "The client on that machine was late, busy, or stopped, so its part of the \
+                 figures is wrong.",
                 "Give that machine more room, or use more ranks.",
             ),
             Self::ShardsApart => (
@@ -488,7 +521,7 @@ impl CaveatCode {
             ),
             Self::ShardClock => (
                 "A rank's wall clock is off",
-                "Figures do not depend on it; dates in that folder are wrong.",
+                "Figures do not depend on it, but dates in that folder are wrong.",
                 "Synchronize the clock (NTP).",
             ),
         };
@@ -501,13 +534,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_caveat_has_a_title_of_its_own_and_whole_sentences() {
+    fn every_caveat_has_a_title_of_its_own_and_two_sentences() {
         let mut titles: Vec<&str> = Vec::new();
         for code in CaveatCode::ALL {
             let Explanation { title, meaning, remedy } = code.explanation();
             assert!(!title.ends_with('.'), "{code}: {title}");
             assert!(meaning.ends_with('.') && remedy.ends_with('.'), "{code}");
-            assert!(meaning.matches(". ").count() <= 2, "{code}: {meaning}");
+            for sentence in [meaning, remedy] {
+                assert!(!sentence.contains(". "), "{code}: {sentence}");
+            }
             titles.push(title);
         }
         titles.sort_unstable();

@@ -8,7 +8,11 @@ pub(super) fn write(sheet: &mut MetricsSheet, tally: &Tally) {
     let series = [
         ("goodput_proxy_connections_total", "Connections of clients", &tally.connections),
         ("goodput_proxy_connections_open", "Open connections of clients", &tally.open),
-        ("goodput_proxy_requests_total", "Requests forwarded, or meant to be", &tally.requests),
+        (
+            "goodput_proxy_requests_total",
+            "Requests forwarded, or accepted for forwarding",
+            &tally.requests,
+        ),
         ("goodput_proxy_requests_in_flight", "Requests in flight", &tally.in_flight),
         ("goodput_proxy_request_bytes_total", "Bytes of request bodies", &tally.bytes_in),
         ("goodput_proxy_answer_bytes_total", "Bytes of answer bodies", &tally.bytes_out),
@@ -35,7 +39,7 @@ pub(super) fn write(sheet: &mut MetricsSheet, tally: &Tally) {
         ),
         (
             "goodput_proxy_made_way_total",
-            "Idle connections closed to make room for them",
+            "Idle connections closed to make room for new ones",
             &tally.made_way,
         ),
         (
@@ -53,7 +57,7 @@ pub(super) fn write(sheet: &mut MetricsSheet, tally: &Tally) {
         sheet.single(name, help, count.get());
     }
     let name = "goodput_proxy_answers_total";
-    sheet.family(name, "counter", "Upstream answers that began, by class of their status");
+    sheet.family(name, "counter", "Upstream answers that started, by status class");
     for (digit, count) in tally.statuses.iter().enumerate().skip(1) {
         sheet.line(name, &metrics_label("class", &format!("{digit}xx")), count.get());
     }

@@ -75,11 +75,15 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
         ),
         ("goodput_shadow_chosen_total", "Requests that were chosen", tally.chosen()),
         ("goodput_shadow_mirrored_total", "Requests sent to the candidate", tally.sent()),
-        ("goodput_shadow_candidate_ok_total", "Those that it completed", tally.ok()),
-        ("goodput_shadow_candidate_failed_total", "Those that failed", tally.failed()),
+        ("goodput_shadow_candidate_ok_total", "Requests that the candidate completed", tally.ok()),
+        (
+            "goodput_shadow_candidate_failed_total",
+            "Requests that failed on the candidate",
+            tally.failed(),
+        ),
         (
             "goodput_shadow_cut_total",
-            "Those that were abandoned because mirroring stopped",
+            "Requests that were abandoned because mirroring stopped",
             tally.cut(),
         ),
         (
@@ -123,7 +127,7 @@ fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
         }
     }
     let tpot = "goodput_shadow_tpot_seconds";
-    sheet.family(tpot, "gauge", "Time per output token after the first so far, by quantile");
+    sheet.family(tpot, "gauge", "Time per output token after the first, so far, by quantile");
     for finding in &comparison.findings {
         let percent = finding.metric.strip_prefix("tpot_p").map(str::parse::<f64>);
         let Some(Ok(percent)) = percent else { continue };
@@ -141,7 +145,7 @@ fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
 /// Lengths, ends and likeness of answers.
 fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let tokens = "goodput_shadow_output_tokens";
-    sheet.family(tokens, "gauge", "Output tokens of an answer on average so far");
+    sheet.family(tokens, "gauge", "Mean output tokens per answer so far");
     for (side, mean) in SIDES.iter().zip(report.output_tokens.into_iter().flatten()) {
         sheet.line(tokens, &metrics_label("side", side), mean);
     }
@@ -156,7 +160,7 @@ fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let Some(likeness) = &report.likeness else { return };
     let alike = [
         ("goodput_shadow_likened_total", "Pairs whose answers were compared", likeness.pairs),
-        ("goodput_shadow_same_total", "Those that are byte-identical", likeness.exact),
+        ("goodput_shadow_same_total", "Pairs whose answers are byte-identical", likeness.exact),
     ];
     for (name, help, value) in alike {
         sheet.single(name, help, value);

@@ -109,7 +109,7 @@ fn load() -> Result<Driver, String> {
 fn refusal(error: &NvmlError) -> String {
     match error {
         NvmlError::DriverNotLoaded => "the NVIDIA driver of this machine is not running".to_owned(),
-        NvmlError::NoPermission => "this user may not query the NVIDIA driver".to_owned(),
+        NvmlError::NoPermission => "this user is not allowed to query the NVIDIA driver".to_owned(),
         NvmlError::LibRmVersionMismatch => {
             "the NVIDIA driver and its library have different versions".to_owned()
         }

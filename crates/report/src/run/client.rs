@@ -32,8 +32,8 @@ pub(super) fn section(summary: &Summary) -> Section {
     all.extend(host(summary).map(|text| Fact::new("Host", text)));
     all.extend(summary.client.littles_law.as_ref().map(|law| {
         let text = format!(
-            "{} in flight on average, {} arrivals per second times {:.3} s each: {} apart, {} \
-             explained by the ends of the window",
+            "{} in flight on average, {} arrivals per second times {:.3} s each: they differ by \
+             {}; the ends of the window explain up to {}",
             amount(law.in_flight),
             amount(law.arrivals_per_s),
             law.residence_s,

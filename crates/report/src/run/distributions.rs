@@ -61,7 +61,7 @@ fn limits(summary: &Summary, name: &str, found: &Distribution) -> Vec<Rule> {
         .collect()
 }
 
-fn beyond(found: &Distribution) -> String {
+fn beyond_limit(found: &Distribution) -> String {
     match found.censored {
         0 => String::new(),
         n => format!(" {} hit a time limit and lie beyond the right end.", count(n)),
@@ -89,7 +89,7 @@ fn cdf(
             } else {
                 known.join(", ")
             },
-            beyond(found)
+            beyond_limit(found)
         ))
         .over(ChartAxis::log("ms"), "% of samples")
         .series([ChartSeries::new(words, Shape::Line, tone, dots.collect())])
@@ -118,7 +118,7 @@ fn histogram(words: &str, tone: usize, found: &Distribution, rules: Vec<Rule>) -
         .says(format!(
             "{} samples in bins of equal ratio.{fullest}{}",
             count(found.n),
-            beyond(found)
+            beyond_limit(found)
         ))
         .over(ChartAxis::log("ms"), "samples")
         .series([ChartSeries::new(words, Shape::Bars, tone, dots)])

@@ -102,7 +102,9 @@ fn load(summary: &Summary) -> String {
                      {due} req/s scheduled, {sent} sent"
                 ),
                 (_, Some(_)) => {
-                    format!("{kind}, the instants of a trace; {due} req/s scheduled, {sent} sent")
+                    format!(
+                        "{kind}, at the instants of a trace; {due} req/s scheduled, {sent} sent"
+                    )
                 }
                 _ if load.offered_rps.is_none() => format!("{kind}, all scheduled at once"),
                 _ => format!(
@@ -225,7 +227,7 @@ pub(super) fn load_in_short(summary: &Summary) -> String {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             format!("open loop, {} {unit} offered, {arrivals} arrivals", amount(rate))
         }
-        _ if summary.replay.is_some() => "open loop, the instants of a trace".to_owned(),
+        _ if summary.replay.is_some() => "open loop, at the instants of a trace".to_owned(),
         _ => "open loop, all at once".to_owned(),
     };
     format!("{how}; {:.1} s measured", summary.window.end_s - summary.window.start_s)

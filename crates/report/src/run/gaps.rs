@@ -41,7 +41,7 @@ pub(super) fn stalls(view: &RunView<'_>) -> Vec<Chart> {
     let mut rules = outside(view.summary, end);
     rules.push(Rule::Height(stalls.threshold_ms, format!("{} ms", cell(stalls.threshold_ms))));
     vec![
-        Chart::new("stalls", "Longest gaps between tokens, when they began")
+        Chart::new("stalls", "Longest gaps between tokens, by when they began")
             .says(format!("The longest, {} ms, began at {at:.1} s.", cell(most)))
             .over("s since the first instant", ChartAxis::log("ms"))
             .series([ChartSeries::new("gap", Shape::Marks, 1, dots.collect())])
@@ -73,9 +73,9 @@ pub(super) fn positions(view: &RunView<'_>) -> Vec<Chart> {
         ChartSeries::new(name, Shape::Points, tone, dots.collect())
     });
     vec![
-        Chart::new("itl-position", "Gap before a token, by its place in the answer")
+        Chart::new("itl-position", "Gap before a token, by its position in the answer")
             .says(format!(
-                "The median gap is {} ms at the beginning of answers and {} ms at place {}.",
+                "The median gap is {} ms at the beginning of answers and {} ms at position {}.",
                 cell(first.p50),
                 cell(last.p50),
                 count(last.to)

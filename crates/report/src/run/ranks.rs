@@ -68,12 +68,12 @@ fn row(part: &ShardPart) -> Vec<String> {
         ms(clock.map(|clock| clock.error_ns as f64 / 1e6), 3),
         clock.map_or("–".to_owned(), |clock| format!("{:+.1}", clock.wall_ns as f64 / 1e6)),
         verdict.to_owned(),
-        why(part),
+        rank_reasons(part),
     ]
 }
 
 /// The machine, and what there is to say of it.
-fn why(part: &ShardPart) -> String {
+fn rank_reasons(part: &ShardPart) -> String {
     let mut said = Vec::new();
     if !part.host.is_empty() {
         said.push(part.host.clone());

@@ -43,7 +43,11 @@ fn contents(summary: &Summary) -> Vec<Fact> {
         ("Target", format!("{}, {} API", run.target, run.api)),
         (
             "Warm-up",
-            format!("planned: {}; {} requests in it", run.warmup, count(summary.requests.warmup)),
+            format!(
+                "planned: {}; {} requests during it",
+                run.warmup,
+                count(summary.requests.warmup)
+            ),
         ),
         ("Duration", duration(summary)),
         ("Samples", samples(summary)),
@@ -51,12 +55,12 @@ fn contents(summary: &Summary) -> Vec<Fact> {
     ];
     let used = utilisation(summary);
     if !used.is_empty() {
-        all.push(("Utilisation", used));
+        all.push(("Utilization", used));
     }
     all.push(("Variance", variance(summary)));
     all.push(("Seed", run.seed.to_string()));
     if !run.workload_hash.is_empty() {
-        all.push(("Hash", format!("{} over everything that the plan sends", run.workload_hash)));
+        all.push(("Hash", format!("{}, of everything that the plan sends", run.workload_hash)));
     }
     all.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
 }

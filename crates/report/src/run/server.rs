@@ -374,7 +374,7 @@ fn mark_text(mark: &Mark) -> String {
     let (times, were) = if *value == 1.0 { ("time", "was") } else { ("times", "were") };
     let several = if *value == 1.0 { "request" } else { "requests" };
     let what = match kind.as_str() {
-        "kv_pressure" => format!("the KV cache was full to {}", percent(*value)),
+        "kv_pressure" => format!("the KV cache was up to {} full", percent(*value)),
         "preemptions" => format!("{n} {several} had to leave the batch"),
         "queue" => format!("up to {n} {several} waited"),
         "restart" => "the server restarted".to_owned(),

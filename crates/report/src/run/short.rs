@@ -6,7 +6,7 @@ use goodput_stats::Summary;
 use super::{error, facts, latency, ranks, slo};
 use goodput_document::number::{count, plural};
 
-/// What was asked of what, and how many requests failed.
+/// Requests, failures, target, and model of the run.
 pub(super) fn headline(summary: &Summary) -> String {
     let (run, requests) = (&summary.run, &summary.requests);
     format!(

@@ -19,7 +19,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     let Some(slo) = &summary.slo else { return Vec::new() };
     let state = state(summary, slo).to_owned();
     let mut all = Fact::several("SLO", std::iter::once(state).chain(slo.terms.iter().map(line)));
-    all.extend(rest(slo));
+    all.extend(more_facts(slo));
     all
 }
 
@@ -54,7 +54,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     section
         .with_on(HTML, Block::Widget(head))
         .with_on(HTML, Block::Table(terms(slo, is_void(summary))))
-        .with_on(HTML, Block::Facts(rest(slo)))
+        .with_on(HTML, Block::Facts(more_facts(slo)))
 }
 
 /// What was promised, and what came of it.
@@ -124,7 +124,7 @@ pub(super) fn is_alike(slo: &SloSummary) -> bool {
 }
 
 /// Goodput, fluidity, and how TTFT grows with the prompt.
-fn rest(slo: &SloSummary) -> Vec<Fact> {
+fn more_facts(slo: &SloSummary) -> Vec<Fact> {
     let mut all = vec![Fact::new("Goodput", goodput(slo)), Fact::new("", misses(slo))];
     all.extend(slo.fluidity.as_ref().map(|found| Fact::new("Fluidity", fluency(found))));
     all.extend(slo.ttft_fit.as_ref().map(|fit| {
@@ -260,7 +260,7 @@ fn fluency(fluidity: &FluiditySummary) -> String {
     let FluiditySummary { p1, p10, p50, .. } = fluidity;
     let rate = match fluidity.fluid_token_rate {
         Some(rate) if rate > 0.0 => format!("fluid token rate {} tok/s", amount(rate)),
-        None => "no fluid token rate: answers have no pace".to_owned(),
+        None => "no fluid token rate: no answer has a token rate".to_owned(),
         _ => "no fluid token rate: more than 1 % of the requests are not fluent at any".to_owned(),
     };
     format!(

@@ -62,7 +62,7 @@ impl Delays {
                      delays: {DELAYS}"
                 ));
             }
-            _ => return Err(unknown(key, DELAYS)),
+            _ => return Err(unknown_setting(key, DELAYS)),
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl BatchingProfile {
                      batching, whose times come from its steps: {BATCHING}"
                 ));
             }
-            _ => return Err(unknown(key, BATCHING)),
+            _ => return Err(unknown_setting(key, BATCHING)),
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ fn has(list: &str, key: &str) -> bool {
     list.split(", ").any(|known| known == key)
 }
 
-fn unknown(key: &str, own: &str) -> String {
+fn unknown_setting(key: &str, own: &str) -> String {
     format!("no setting `{key}`; this profile has {COMMON}, {own}")
 }
 

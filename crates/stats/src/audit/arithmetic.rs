@@ -32,7 +32,7 @@ fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
 }
 
 /// Wrong with every reason, or fine with what was looked at.
-fn judged(reasons: &[String], fine: impl Into<String>) -> CheckFinding {
+fn judge_reasons(reasons: &[String], fine: impl Into<String>) -> CheckFinding {
     if reasons.is_empty() {
         CheckFinding::ok(fine)
     } else {
@@ -67,7 +67,7 @@ fn percentile_order(run: &Reported) -> Option<CheckFinding> {
             }
         }
     }
-    (compared > 0).then(|| judged(&reasons, format!("{compared} pairs in order")))
+    (compared > 0).then(|| judge_reasons(&reasons, format!("{compared} pairs in order")))
 }
 
 fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
@@ -109,7 +109,7 @@ fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
         if reasons.is_empty() && !doubts.is_empty() {
             CheckFinding::doubtful(doubts.join("; "), advice)
         } else {
-            judged(&reasons, format!("{compared} means"))
+            judge_reasons(&reasons, format!("{compared} means"))
         }
     })
 }
@@ -225,7 +225,7 @@ fn latency_sign(run: &Reported) -> Option<CheckFinding> {
     if run.duration_s.is_some_and(|seconds| seconds <= 0.0) {
         reasons.push("the duration is not above zero".to_owned());
     }
-    (!run.metrics.is_empty()).then(|| judged(&reasons, "all above zero"))
+    (!run.metrics.is_empty()).then(|| judge_reasons(&reasons, "all above zero"))
 }
 
 fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
@@ -246,7 +246,7 @@ fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
     for percent in [50.0, 90.0, 95.0, 99.0, 99.9] {
         compare(format!("p{percent}"), ttft.percentile(percent).zip(e2e.percentile(percent)));
     }
-    Some(judged(&reasons, "TTFT is below E2E"))
+    Some(judge_reasons(&reasons, "TTFT is below E2E"))
 }
 
 fn request_sum(run: &Reported) -> Option<CheckFinding> {
@@ -293,7 +293,7 @@ fn rates(found: &[Option<String>], fine: &str) -> Option<CheckFinding> {
     let known: Vec<_> = found.iter().flatten().collect();
     let reasons: Vec<String> =
         known.iter().filter(|r| !r.is_empty()).map(|r| (*r).clone()).collect();
-    (!known.is_empty()).then(|| judged(&reasons, fine))
+    (!known.is_empty()).then(|| judge_reasons(&reasons, fine))
 }
 
 fn request_rate(run: &Reported) -> Option<CheckFinding> {

@@ -139,7 +139,7 @@ fn arrivals(run: &Reported) -> Option<CheckFinding> {
 
 /// How many requests were sent in how many seconds: by their own instants, which may hold those of
 /// the warm-up, else over the duration without the wait for the last answer.
-fn sent(run: &Reported) -> Option<(u64, f64)> {
+fn sent_requests(run: &Reported) -> Option<(u64, f64)> {
     let starts = || run.details.iter().flatten().filter_map(|request| request.start_s);
     let (first, last) = starts()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), start| (a.min(start), b.max(start)));
@@ -186,7 +186,7 @@ fn delivered_rate(run: &Reported) -> Option<CheckFinding> {
         return None;
     }
     let asked = run.load.rate_rps.filter(|rate| *rate > 0.0)?;
-    let (n, seconds) = sent(run)?;
+    let (n, seconds) = sent_requests(run)?;
     let rate = n as f64 / seconds;
     let share = rate / asked;
     let chance = rate_tolerance(run, n.max(1) as f64);

@@ -19,7 +19,7 @@ pub(super) const CHECKS: [Check; 12] = [
     Check::new(ReportContents, "prefix_caching", "prefix caching", prefix_caching),
     Check::new(ReportContents, "engine_flags", "engine settings", flags),
     Check::new(CommonMistakes, "per_gpu_throughput", "throughput per GPU", per_gpu),
-    Check::new(ReportContents, "utilisation", "resource utilisation", utilisation),
+    Check::new(ReportContents, "utilisation", "resource utilization", utilisation),
     Check::new(ReportContents, "seed", "seed", seed),
 ];
 
@@ -107,7 +107,7 @@ fn parallelism(run: &Reported) -> Option<CheckFinding> {
 }
 
 fn limits(run: &Reported) -> Option<CheckFinding> {
-    let what = "state the longest sequence and the most in a batch";
+    let what = "state the longest sequence and the most sequences in a batch";
     let flags = "--meta max_model_len=32768 --meta max_num_seqs=256";
     setting(run, run.setup.limits.as_ref(), &advice(run, what, flags))
 }

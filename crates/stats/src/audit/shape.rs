@@ -65,7 +65,7 @@ fn tail_interval(run: &Reported) -> Option<CheckFinding> {
 
 /// When each good request was sent, in seconds since the first; evenly over the run where the file
 /// has only their order.
-fn sent(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
+fn send_times(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let good: Vec<_> = good.filter(|request| request.ttft_ms.is_some()).collect();
     let starts: Option<Vec<f64>> =
@@ -85,7 +85,7 @@ fn sent(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
 /// The run's own judgement of its course, by TTFT and TPOT; none if it is too short for one, or
 /// where all came at once and each waits for those before it.
 fn course(run: &Reported) -> Option<Steadiness> {
-    let sent = sent(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
+    let sent = send_times(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
     let mut tally = SeriesTally::default();
     for (at, request) in &sent {
         tally.add_reported(Nanos::from_secs_f64(*at), request);
@@ -113,7 +113,7 @@ fn cold_requests(run: &Reported) -> Option<CheckFinding> {
             format!("{name} is {} ms, then {} ms", number(one.before), number(one.after))
         })
         .collect();
-    let n = sent(run)?.iter().filter(|(at, _)| *at < seconds).count();
+    let n = send_times(run)?.iter().filter(|(at, _)| *at < seconds).count();
     Some(CheckFinding::doubtful(
         format!(
             "in the first {} s ({n} requests) {}: a cold start is in the figures",

@@ -106,8 +106,8 @@ fn first_token(run: &Reported) -> Option<CheckFinding> {
             "check that the server sends no empty first event",
         ));
     }
-    let advice = "TTFT is too low where the role comes early, and mean ITL too low by one in \
-                  every answer; compare TPOT instead of ITL";
+    let advice = "TTFT is too low where the role comes early, and mean ITL too low by one gap \
+                  in every answer; compare TPOT instead of ITL";
     let (at_once, late) = first_gaps(run).unwrap_or_default();
     if late > 0.5 {
         return Some(CheckFinding::doubtful(
@@ -135,7 +135,7 @@ fn first_token(run: &Reported) -> Option<CheckFinding> {
             Some(CheckFinding::doubtful(
                 format!(
                     "the first event with `choices`, which names the role: mean ITL {} ms below mean \
-                 TPOT {} ms shows a gap of nothing in every answer",
+                 TPOT {} ms shows a gap of zero in every answer",
                     number(itl),
                     number(tpot)
                 ),
@@ -200,7 +200,7 @@ fn tpot_definition(run: &Reported) -> Option<CheckFinding> {
     Some(match run.tool {
         SourceTool::Goodput => CheckFinding::ok("TPOT without the first token; ITL is every gap"),
         SourceTool::VllmPython | SourceTool::VllmRust => CheckFinding::ok(
-            "TPOT without the first token, each request weighs the same; ITL is every gap between \
+            "TPOT without the first token, each request weighted equally; ITL is every gap between \
              events, whatever they carry",
         ),
         SourceTool::Sglang => CheckFinding::ok(
@@ -254,14 +254,15 @@ fn tokenizer_time(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     Some(match run.tool {
         SourceTool::Goodput => CheckFinding::ok(
-            "prompts go as text, so the server's tokenizer is inside TTFT; ours runs after the run",
+            "prompts are sent as text, so TTFT includes the server's tokenizer; ours runs after \
+             the run",
         ),
         SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang => CheckFinding::ok(
-            "prompts go as text unless token ids were requested, so the server's tokenizer is \
-             inside TTFT; the tool's own runs outside",
+            "prompts are sent as text unless token ids were requested, so TTFT includes the \
+             server's tokenizer; the tool's own runs outside",
         ),
         SourceTool::Aiperf | SourceTool::GenaiPerf | SourceTool::Guidellm => {
-            CheckFinding::ok("prompts go as text, so the server's tokenizer is inside TTFT")
+            CheckFinding::ok("prompts are sent as text, so TTFT includes the server's tokenizer")
         }
     })
 }

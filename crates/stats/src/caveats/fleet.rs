@@ -19,7 +19,7 @@ const MOST: f64 = 0.5;
 const NAMED: usize = 4;
 
 /// All of these.
-const CHECKS: [Check; 5] = [missing, cut, sick, apart, clock];
+const CHECKS: [Check; 5] = [missing, cut, distorted_shards, late_starts, clock];
 
 /// Adds what is to be said of the clients of a merged run. Each was judged by its own record: one that
 /// is sick spoils its part, not all.
@@ -79,11 +79,12 @@ fn cut(e: &Evidence<'_>) -> Option<Caveat> {
     let cut: Vec<_> = e.run.shards.iter().filter_map(|part| Some((part, part.cut_s?))).collect();
     // By the time that is missing, or by what those had that were there to the end: a client that stood
     // still for long and was ended soon after lacks more than its last seconds.
-    let whole: Vec<f64> = e.run.shards.iter().filter(|part| !part.has_gap()).map(sent).collect();
+    let whole: Vec<f64> =
+        e.run.shards.iter().filter(|part| !part.has_gap()).map(requests_sent).collect();
     let usual = whole.iter().sum::<f64>() / whole.len().max(1) as f64;
     let lacks = |had: f64, of: f64| (1.0 - had / of.max(1e-9)).clamp(0.0, 1.0);
     let each = |(part, at): &(&ShardPart, f64)| {
-        let by_count = if whole.is_empty() { 0.0 } else { lacks(sent(part), usual) };
+        let by_count = if whole.is_empty() { 0.0 } else { lacks(requests_sent(part), usual) };
         lacks(*at, planned_s(e)).max(by_count)
     };
     let share = cut.iter().map(each).sum::<f64>() / e.run.shards.len().max(1) as f64;
@@ -102,7 +103,7 @@ fn cut(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-fn sent(part: &ShardPart) -> f64 {
+fn requests_sent(part: &ShardPart) -> f64 {
     part.requests as f64
 }
 
@@ -124,7 +125,7 @@ fn planned_s(e: &Evidence<'_>) -> f64 {
 }
 
 /// One client that measured wrongly is in every figure.
-fn sick(e: &Evidence<'_>) -> Option<Caveat> {
+fn distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
     let shards = &e.run.shards;
     let mut sick: Vec<_> =
         shards.iter().filter(|part| part.is_there && part.verdict > Verdict::Valid).collect();
@@ -160,7 +161,7 @@ fn sick(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// The schedule of all holds only from one first instant on.
-fn apart(e: &Evidence<'_>) -> Option<Caveat> {
+fn late_starts(e: &Evidence<'_>) -> Option<Caveat> {
     let there = || e.run.shards.iter().filter(|part| part.is_there);
     let is_common = have_common_start(there().map(|part| &part.facts));
     let error_ms = |part: &ShardPart| {

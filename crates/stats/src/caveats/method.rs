@@ -94,7 +94,7 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
             let rates = if times < FEW_ANSWERS { ", and its rates mean little" } else { "" };
             format!(
                 "the window is {seconds:.1} s, {times:.1} times the p99 of E2E ({e2e_s:.1} s): \
-                 most of the run is start and end{rates}"
+                 most of it is startup and drain{rates}"
             )
         } else {
             format!("the window is {seconds:.1} s; queues and caches take 60 s or more to settle")

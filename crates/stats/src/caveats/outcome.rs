@@ -173,7 +173,7 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
             Some(caveat(Severity::Info, message))
         }
         RunState::Interrupted => {
-            let share = done(e);
+            let share = share_done(e);
             let is_hardly_begun =
                 e.requests.scheduled < FEWEST || share.is_some_and(|share| share < LEAST_SHARE);
             let severity = if is_hardly_begun { Severity::Warn } else { Severity::Info };
@@ -196,7 +196,7 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// How much of the planned measured part took place, where the plan says.
-fn done(e: &Evidence<'_>) -> Option<f64> {
+fn share_done(e: &Evidence<'_>) -> Option<f64> {
     let load = own_load(&e.plan.load, e.run);
     let measured = e.window.seconds() + e.course.cut_s();
     let by_time = load.duration.map(|planned| measured / planned.as_secs_f64().max(1e-9));

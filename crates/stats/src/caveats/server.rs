@@ -199,7 +199,7 @@ fn queue_at_limit(e: &Evidence<'_>) -> Option<Caveat> {
     (share > AT_LIMIT).then(|| {
         let message = format!(
             "the server's batch was at its limit of {limit:.0} requests in {:.0} % of the \
-             scrapes, with up to {:.0} waiting: more load only waits longer",
+             scrapes, with up to {:.0} waiting: additional requests only wait longer",
             share * 100.0,
             queue.waiting_max
         );

@@ -52,7 +52,7 @@ pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
         let advice = if e.plan.target.usage {
             "count them with the model's own tokenizer: --tokenizer, or --count-with"
         } else {
-            "leave out --no-usage, or count them with --tokenizer"
+            "remove --no-usage, or count them with --tokenizer"
         };
         Caveat::new(CaveatCode::TokensByChunks, Severity::Info, message).advise(advice)
     })

@@ -58,7 +58,7 @@ impl Positions {
                 _ => merged.push((from, to, counts)),
             }
         }
-        merged.into_iter().map(|(from, to, counts)| drawn(from, to, &counts)).collect()
+        merged.into_iter().map(|(from, to, counts)| position_band(from, to, &counts)).collect()
     }
 }
 
@@ -68,7 +68,7 @@ fn end_of(from: u64) -> u64 {
     from + (1 << doublings) - 1
 }
 
-fn drawn(from: u64, to: u64, counts: &NumberCounts) -> PositionBand {
+fn position_band(from: u64, to: u64, counts: &NumberCounts) -> PositionBand {
     let n = counts.len();
     let rank = |percent: u64| (n * percent).div_ceil(100).max(1);
     let found = counts.at_ranks([50, 90, 99].into_iter().map(rank));

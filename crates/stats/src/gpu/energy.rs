@@ -79,7 +79,7 @@ impl EnergyCourse {
             Self::Counter(points) => {
                 let part = EnergySpan::from_points(points).map(|all| all.within(span));
                 if let Some(part) = part.filter(|part| part.seconds() > 0.0) {
-                    known.joules = at(points, part.end) - at(points, part.start);
+                    known.joules = value_at(points, part.end) - value_at(points, part.start);
                     known.seconds = part.seconds();
                 }
             }
@@ -149,7 +149,7 @@ fn step(before: &GpuSample, look: &GpuSample) -> f64 {
 }
 
 /// The value at an instant between the first point and the last.
-fn at(points: &Points, instant: f64) -> f64 {
+fn value_at(points: &Points, instant: f64) -> f64 {
     let pair = points.windows(2).find(|pair| instant <= pair[1].0);
     pair.map_or_else(|| points.last().map_or(0.0, |last| last.1), |pair| line(pair, instant))
 }

@@ -97,13 +97,13 @@ fn a_window_is_long_by_the_clock_and_by_its_answers() {
     assert_eq!(advice(&s, "short_window"), "--duration 100s");
     assert_eq!(
         message(&s, "short_window"),
-        "the window is 60.0 s, 3.0 times the p99 of E2E (20.0 s): most of the run is start and \
-         end"
+        "the window is 60.0 s, 3.0 times the p99 of E2E (20.0 s): most of it is startup and \
+         drain"
     );
     assert_eq!(
         message(&of(15, 10_000.0), "short_window"),
-        "the window is 15.0 s, 1.5 times the p99 of E2E (10.0 s): most of the run is start and \
-         end, and its rates mean little"
+        "the window is 15.0 s, 1.5 times the p99 of E2E (10.0 s): most of it is startup and \
+         drain, and its rates mean little"
     );
     let mut by_count = plan(None, Some(20), NO_WARMUP);
     let s = summary(&by_count, &steady(20));

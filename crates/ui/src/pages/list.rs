@@ -77,7 +77,7 @@ fn choice(html: &mut Html, (label, name): (&str, &str), words: &[&str], chosen: 
 fn rows(html: &mut Html, list: &ResultList) {
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
         html.element("table", &[("class", "list")], |html| {
-            html.leaf("caption", &[], &shown(list));
+            html.leaf("caption", &[], &shown_range(list));
             html.element("thead", &[], |html| {
                 html.element("tr", &[], |html| {
                     let names = ["Result", "", "Target", "Load"].into_iter();
@@ -89,14 +89,14 @@ fn rows(html: &mut Html, list: &ResultList) {
             });
             html.element("tbody", &[], |html| {
                 for row in &list.rows {
-                    one(html, row);
+                    write_row(html, row);
                 }
             });
         });
     });
 }
 
-fn shown(list: &ResultList) -> String {
+fn shown_range(list: &ResultList) -> String {
     let (from, to) = (list.skip + 1, list.skip + list.rows.len());
     let total = count(list.total as u64);
     if to - list.skip == list.total {
@@ -106,12 +106,12 @@ fn shown(list: &ResultList) -> String {
     }
 }
 
-fn one(html: &mut Html, row: &ResultRow) {
+fn write_row(html: &mut Html, row: &ResultRow) {
     let entry = &row.entry;
     let figures = entry.figures.in_order();
     html.element("tr", &[("data-id", &entry.id)], |html| {
         html.element("th", &[("scope", "row")], |html| {
-            html.leaf("a", &[("href", &format!("/run/{}", entry.id))], when(entry));
+            html.leaf("a", &[("href", &format!("/run/{}", entry.id))], started_at(entry));
             html.text(" ");
             html.leaf("span", &[("class", "kind")], entry.kind.name());
             state(html, row);
@@ -150,7 +150,7 @@ fn one(html: &mut Html, row: &ResultRow) {
 }
 
 /// When it began, as much as is needed to find it.
-fn when(entry: &Entry) -> &str {
+fn started_at(entry: &Entry) -> &str {
     if entry.started.is_empty() { "unknown time" } else { &entry.started }
 }
 

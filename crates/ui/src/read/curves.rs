@@ -5,7 +5,7 @@ use std::path::Path;
 use goodput_record::ArtifactKind;
 use serde_json::Value;
 
-use super::{SummaryParts, clip, number, shown, summary, text};
+use super::{SummaryParts, clip, number, shown_percentile, summary, text};
 use crate::entry::{CurvePoint, FigureInterval, PercentileSpread, ResultCurve};
 
 /// Curves of one folder, points of one curve, and runs of one plan, at most.
@@ -49,7 +49,7 @@ fn of_run(summary: &SummaryParts) -> CurvePoint {
     let spread = |metric: &str| {
         let all = &summary.metrics[metric]["percentiles"];
         // What the run's page does not show is not drawn either.
-        let one = |which: &str| shown(&all[which]).and_then(|_| bounded(&all[which]));
+        let one = |which: &str| shown_percentile(&all[which]).and_then(|_| bounded(&all[which]));
         PercentileSpread { p50: one("50"), p90: one("90"), p99: one("99") }
     };
     CurvePoint {

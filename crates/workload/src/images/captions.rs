@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{is_image_name, wrong};
+use super::{image_error, is_image_name};
 use crate::WorkloadError;
 
 /// COCO's own lists have some 90 MB; more than this is not a list of captions.
@@ -64,9 +64,9 @@ impl Captions {
 
     fn coco(&mut self, path: &Path) -> Result<(), WorkloadError> {
         let list: Value = serde_json::from_str(&text(path)?)
-            .map_err(|error| wrong(format!("{}: {error}", path.display()), HINT))?;
+            .map_err(|error| image_error(format!("{}: {error}", path.display()), HINT))?;
         let entries = |field: &str| {
-            let missing = || wrong(format!("{}: no array `{field}`", path.display()), HINT);
+            let missing = || image_error(format!("{}: no array `{field}`", path.display()), HINT);
             list.get(field).and_then(Value::as_array).ok_or_else(missing)
         };
         let mut names = HashMap::new();
@@ -95,7 +95,7 @@ impl Captions {
                 None if index == 0 && path.extension().is_some_and(|ending| ending == "csv") => {}
                 None => {
                     let place = format!("{}: line {}", path.display(), index + 1);
-                    return Err(wrong(format!("{place}: no file with its caption"), HINT));
+                    return Err(image_error(format!("{place}: no file with its caption"), HINT));
                 }
             }
         }
@@ -142,7 +142,7 @@ fn lists(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn text(path: &Path) -> Result<String, WorkloadError> {
-    let failed = |why: String| wrong(format!("{}: {why}", path.display()), HINT);
+    let failed = |why: String| image_error(format!("{}: {why}", path.display()), HINT);
     let bytes = goodput_files::read(path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

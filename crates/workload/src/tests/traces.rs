@@ -181,7 +181,7 @@ fn a_trace_that_cannot_be_played_says_why() {
     let timeless = DatasetEntry { at: None, line: 17, ..row(0, 9, &[]) };
     assert_eq!(
         fails(vec![timeless], Setting::new(1)),
-        "t.jsonl line 17: an entry without an instant"
+        "t.jsonl line 17: the entry has no timestamp"
     );
     let endless = DatasetEntry { line: 3, ..row(0, u32::MAX, &[]) };
     assert!(

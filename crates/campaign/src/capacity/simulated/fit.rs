@@ -33,7 +33,7 @@ const RESOLUTION: f64 = 0.06;
 
 /// The model that behaves as the measured replica did, or why there is none.
 pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
-    let slo = basis.terms().ok_or("no SLO is known to judge simulated requests by")?;
+    let slo = basis.terms().ok_or("there is no SLO to judge simulated requests by")?;
     let limits = StretchLimits::from_slo(&slo, basis.attainment_target)?;
     let most = basis
         .most_rps()

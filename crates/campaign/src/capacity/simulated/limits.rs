@@ -41,7 +41,7 @@ impl StretchLimits {
             matches!(term.metric, SloMetric::Request(_)) && term.limit.base.is_finite()
         };
         if !slo.terms.iter().any(speaks) {
-            return Err("the SLO has no term about latency".to_owned());
+            return Err("the SLO has no latency term".to_owned());
         }
         Ok(Self { target: attainment.unwrap_or(TARGET) })
     }

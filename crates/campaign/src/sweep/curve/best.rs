@@ -48,7 +48,7 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
         .collect();
     let because = match (others.first(), ties.is_empty()) {
         (None, _) => "the only one with a goodput".to_owned(),
-        (_, false) => format!("a tie within the intervals with {}", ties.join(", ")),
+        (_, false) => format!("tied within the intervals with {}", ties.join(", ")),
         (Some(second), true) => beats(first, second),
     };
     let unknown = if unknown.is_empty() {

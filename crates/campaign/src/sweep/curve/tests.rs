@@ -408,11 +408,11 @@ fn the_best_configuration_and_how_sure_that_is() {
     );
     let close = answered("8192", 22.0, Some(22.5));
     let (place, because) = best(&[a.clone(), b.clone(), close]);
-    assert_eq!((place, because.as_str()), (Some(1), "a tie within the intervals with x=8192"));
+    assert_eq!((place, because.as_str()), (Some(1), "tied within the intervals with x=8192"));
     // Nothing that was allowed was too much: it may be the better one.
     let open_end = answered("1", 10.0, None);
     let (_, because) = best(&[b.clone(), open_end]);
-    assert_eq!(because, "a tie within the intervals with x=1");
+    assert_eq!(because, "tied within the intervals with x=1");
     let mut unclear = a.clone();
     unclear.sweep.as_mut().unwrap().goodput.as_mut().unwrap().state = GoodputState::Unclear;
     let (place, because) = best(&[unclear.clone(), b.clone()]);

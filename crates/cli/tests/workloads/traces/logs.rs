@@ -140,7 +140,11 @@ fn an_access_log_is_shown_and_converted() {
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("how long prompts are"), "{}", outcome.stderr);
     let outcome = session.run(&["run", "mock:fast", "--log-format", FORMAT]);
-    assert!(outcome.stderr.contains("a flag for traces, but no trace"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("a flag for traces is given without a trace"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]

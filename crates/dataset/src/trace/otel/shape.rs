@@ -54,10 +54,10 @@ pub(super) fn spans(text: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
         Err(fault) => return see(Err(fault)),
     };
     if let Some(resources) = list(&object, &RESOURCES) {
-        return each(&resources, see, &mut |resource, see| of_resource(&resource, see));
+        return each_object(&resources, see, &mut |resource, see| of_resource(&resource, see));
     }
     if let Some(traces) = list(&object, &["data"]) {
-        return each(&traces, see, &mut |trace, see| of_spans(&trace, "", see));
+        return each_object(&traces, see, &mut |trace, see| of_spans(&trace, "", see));
     }
     if object.value("spans").is_some() {
         return of_spans(&object, "", see);
@@ -72,7 +72,7 @@ pub(super) fn spans(text: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
 }
 
 /// Goes through objects; what is none is a fault of its own.
-fn each(
+fn each_object(
     items: &[&RawValue],
     see: &mut See<'_>,
     read: &mut dyn FnMut(JsonObject<'_>, &mut See<'_>) -> Result<(), DatasetError>,
@@ -93,14 +93,14 @@ fn of_resource(resource: &JsonObject<'_>, see: &mut See<'_>) -> Result<(), Datas
         .and_then(|object| attribute(object.value("attributes")?, "goodput.run.id"))
         .unwrap_or_default();
     match list(resource, &SCOPES) {
-        Some(scopes) => each(&scopes, see, &mut |scope, see| of_spans(&scope, &run, see)),
+        Some(scopes) => each_object(&scopes, see, &mut |scope, see| of_spans(&scope, &run, see)),
         None => see(Ok(OtelItem::Nothing("a resource without spans"))),
     }
 }
 
 fn of_spans(object: &JsonObject<'_>, run: &str, see: &mut See<'_>) -> Result<(), DatasetError> {
     match list(object, &["spans"]) {
-        Some(spans) => each(&spans, see, &mut |span, see| {
+        Some(spans) => each_object(&spans, see, &mut |span, see| {
             see(Ok(OtelItem::Span(Box::new(OtelSpan::read(&span, run)))))
         }),
         None => see(Ok(OtelItem::Nothing("a scope without spans"))),

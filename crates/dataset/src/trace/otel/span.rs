@@ -144,7 +144,7 @@ impl OtelSpan {
             return skip("without token counts");
         }
         let Some(start) = &self.start else {
-            return Err(EntryError::from("no field for its start"));
+            return Err(EntryError::from("no field for its start time"));
         };
         let at = moment(start).ok_or_else(|| private::wrong("start", "an instant"))?;
         let took = self.took(at)?;

@@ -212,7 +212,7 @@ fn what_is_no_span_is_refused_or_counted() {
     for (wrong, why) in [
         (good[..60].to_owned(), "JSON ends too early at column 60"),
         ("{\"ann\": 1}".to_owned(), "no spans: expected `resourceSpans`, `data`, or a span"),
-        ("ann".to_owned(), "no JSON at column 1"),
+        ("ann".to_owned(), "invalid JSON at column 1"),
         (
             document(&[late]).to_string(),
             "field `gen_ai.usage.input_tokens` is not a number of tokens from 0 to 10000000",

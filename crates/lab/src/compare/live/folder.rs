@@ -121,7 +121,7 @@ pub(super) fn kept(
     for begun in folder.asks::<RunAsk>().map_err(damaged)? {
         let Some(path) = paths.get(&begun.number) else { continue };
         let whole =
-            begun.took_s.map(|took_s| Ok((took_s, again(design, begun.ask, path, observer)?)));
+            begun.took_s.map(|took_s| Ok((took_s, saved_run(design, begun.ask, path, observer)?)));
         match whole.transpose() {
             Ok(Some((took_s, cell))) => {
                 kept.took_s += took_s;
@@ -161,7 +161,7 @@ pub(super) fn with_lost(cells: &[ComparedRun], lost: &[RunAsk]) -> Vec<ComparedR
 }
 
 /// A run as its folder has it.
-fn again(
+fn saved_run(
     design: &Design,
     ask: RunAsk,
     path: &Path,

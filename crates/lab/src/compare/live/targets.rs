@@ -231,8 +231,8 @@ pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Res
     for one in kept {
         let by_name = given.iter().find(|given| given.name == one.name);
         if let Some(again) = by_name.or_else(|| given.first().filter(|_| is_same)) {
-            if shown(&again.url) != shown(&one.url) {
-                let (name, was, is) = (&one.name, shown(&one.url), shown(&again.url));
+            if shown_url(&again.url) != shown_url(&one.url) {
+                let (name, was, is) = (&one.name, shown_url(&one.url), shown_url(&again.url));
                 return Err(Failed::usage(format!("`{name}` was {was}, and is now {is}"))
                     .hint("start a new comparison to measure another target"));
             }
@@ -258,6 +258,6 @@ pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Res
 }
 
 /// A URL without its secrets, as it is kept.
-fn shown(url: &str) -> String {
+fn shown_url(url: &str) -> String {
     url.parse::<BaseUrl>().map_or_else(|_| url.to_owned(), |url| url.shown())
 }

@@ -39,8 +39,10 @@ impl Levels {
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
         let (levels, left) = Self::between(&who, &all, has_answers)?;
         if !left.is_empty() {
-            observer
-                .notice(format!("left out, because only one side measured them: {}", shown(&left)));
+            observer.notice(format!(
+                "left out, because only one side measured them: {}",
+                shown_levels(&left)
+            ));
         }
         Ok(levels)
     }
@@ -62,7 +64,7 @@ impl Levels {
         let is_shared = |level: &Level| others.iter().any(|other| other.contains(&Some(*level)));
         let named: Vec<Level> = reference.iter().flatten().copied().filter(is_shared).collect();
         if named.is_empty() && !has_answers {
-            let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", shown(levels));
+            let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", shown_levels(levels));
             let each: Vec<String> = who.iter().zip(all).map(of).collect();
             let message = format!("no load level was measured on both sides ({})", each.join("; "));
             return Err(Failed::usage(message)
@@ -156,7 +158,7 @@ fn sorted(mut levels: Vec<Option<Level>>) -> Vec<Option<Level>> {
     levels
 }
 
-fn shown(levels: &[Option<Level>]) -> String {
+fn shown_levels(levels: &[Option<Level>]) -> String {
     let text = |level: &Option<Level>| match level {
         Some(Level::Rate(rate)) => format!("{rate}/s"),
         Some(Level::Users(1)) => "1 user".to_owned(),

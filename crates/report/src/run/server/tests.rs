@@ -100,7 +100,7 @@ TTFT by queue, ms               n        p50        p99
             correlation with TTFT +0.50
 
 Marks       1.0 s to 2.0 s: od\\u{1b}d (3)
-            28.0 s to 33.5 s: the KV cache was full to 97.0 %
+            28.0 s to 33.5 s: the KV cache was up to 97.0 % full
             39.0 s to 40.0 s: 1 request had to leave the batch
             40.0 s to 40.0 s: the server restarted
             41.0 s to 43.0 s: its page did not answer (2 times)
