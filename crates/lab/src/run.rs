@@ -176,15 +176,19 @@ impl Prepared {
         sent.ended.sink.flush();
         keep_open(&mut folder, &plan, &manifest, &*lab.observer);
         if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
-            // The run is over: its numbers must not be lost with its judgements.
-            let judged = judge.judge(answers, path, &*lab.observer);
-            judged.unwrap_or_else(|failed| lab.observer.warn(failed.to_string()));
+            judge_answers(&judge, answers, path, &*lab.observer);
         }
         let summary = conclude(&plan, folder, manifest, sent)?;
         hooks.export();
         ready.mock.as_ref().map(|mock| warn_if_late(mock, (0, 0), &*lab.observer));
         Ok(summary)
     }
+}
+
+/// The run is over: its numbers must not be lost with its judgements.
+fn judge_answers(judge: &AnswerJudge, answers: Spool, path: &Path, observer: &dyn Observer) {
+    let judged = judge.judge(answers, path, observer);
+    judged.unwrap_or_else(|failed| observer.warn(failed.to_string()));
 }
 
 /// Where answers wait until they are judged.

@@ -99,7 +99,7 @@ pub(super) fn short_window(e: &Evidence<'_>) -> Option<Caveat> {
         } else {
             format!("the window is {seconds:.1} s; queues and caches take 60 s or more to settle")
         };
-        // The rule of `audit` too: most of such a run is no state of the server that lasts.
+        // The rule of `audit` too: such a run shows mostly its own start and end.
         let severity = if times < LEAST_ANSWERS { Severity::Warn } else { Severity::Info };
         Caveat::new(CaveatCode::ShortWindow, severity, message).advise(advice::lasting(e, needed))
     })
