@@ -156,7 +156,7 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
         asked
     };
     let complete = |mut asked: CompareRequest, line: &str| {
-        complete(&mut asked, &named(&args(line))).map_err(|failed| failed.to_string())?;
+        complete(&mut asked, &named_targets(&args(line))).map_err(|failed| failed.to_string())?;
         Ok::<_, String>(asked.targets.into_iter().map(|one| one.url).collect::<Vec<_>>())
     };
     let both = "--resume out one=http://a?k=y two=http://b?k=y";
