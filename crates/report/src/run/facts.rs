@@ -7,7 +7,7 @@ use goodput_stats::steady::{Steadiness, SteadyAnswer as Steady};
 use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
 use super::{MARKDOWN, TEXT, ranks, server, workload};
-use goodput_document::number::{amount, cell, count, known};
+use goodput_document::number::{amount, cell, count, known, plural};
 use goodput_document::{Fact, Formats};
 
 /// What was asked, when, by which version.
@@ -214,6 +214,20 @@ fn tokens(summary: &Summary) -> String {
         count(tokens.output),
         tokens.output_source
     )
+}
+
+/// The load in a few words: what was offered.
+pub(super) fn offered(summary: &Summary) -> String {
+    let load = &summary.load;
+    match (load.mode.as_str(), load.offered_rps) {
+        ("closed", _) => plural(load.concurrency.unwrap_or(0).into(), "user"),
+        (_, Some(rate)) if summary.sessions.is_some() => {
+            format!("{} sessions/s offered", amount(rate))
+        }
+        (_, Some(rate)) => format!("{} req/s offered", amount(rate)),
+        _ if summary.replay.is_some() => "a trace".to_owned(),
+        _ => "all at once".to_owned(),
+    }
 }
 
 /// How requests were sent, and for how long they were measured.
