@@ -13,6 +13,8 @@ mod texts;
 pub use checks::differences;
 pub use facts::fingerprint;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// How much a difference matters.
@@ -121,4 +123,7 @@ pub struct SideFacts {
     pub min_rtt_ms: Option<f64>,
     /// Median TTFT, which the network path is compared with.
     pub ttft_ms: Option<f64>,
+    /// What decides the server's speed, by name, as the server or the user states it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub server: BTreeMap<String, String>,
 }
