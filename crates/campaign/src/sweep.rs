@@ -2,6 +2,7 @@
 //! keeps the SLO. What to measure next is a pure function of what has been measured so far, so a
 //! sweep that was stopped goes on where it was.
 
+mod audit;
 pub mod curve;
 mod figures;
 mod given;
@@ -9,6 +10,7 @@ mod judge;
 mod planner;
 mod summary;
 
+pub use audit::{representative, sweep_audit};
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};

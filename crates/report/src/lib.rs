@@ -9,6 +9,7 @@ mod capacity;
 mod column;
 mod compare;
 mod confidence;
+mod context;
 mod estimate;
 mod explorer;
 mod pages;

@@ -93,6 +93,9 @@ pub struct CompareFacts {
     pub estimated_s: Option<f64>,
     /// Seconds that it took.
     pub took_s: f64,
+    /// The command that began it, without secrets; empty in files of older versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
 }
 
 /// How a comparison ended.

@@ -89,7 +89,12 @@ pub fn compare(
         let again = Again { replan: request.replan, lens: &lens, out };
         state = measure(lab, &targets, &mut sides, &again)?;
     }
-    let facts = CompareFacts { state, took_s: (goodput_clock::now() - begin).as_secs(), ..facts() };
+    let facts = CompareFacts {
+        state,
+        took_s: (goodput_clock::now() - begin).as_secs(),
+        command: lab.shown_command(),
+        ..facts()
+    };
     Ok((kept, settled.conclude(facts, &targets, &sides)))
 }
 

@@ -58,6 +58,9 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         notes.push(("Runs", text.to_owned()));
     }
     notes.extend(state(comparison));
+    if !facts.command.is_empty() {
+        notes.push(("Command", plain(&facts.command)));
+    }
     notes
 }
 
