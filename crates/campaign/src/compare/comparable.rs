@@ -53,7 +53,7 @@ impl Difference {
     pub fn touches(&self, metric: &str) -> bool {
         let is_it = |spoiled: &String| {
             let rest = metric.strip_prefix(spoiled.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_p"))
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_p") || rest == "_mean")
         };
         self.spoils.is_empty() || self.spoils.iter().any(is_it)
     }
