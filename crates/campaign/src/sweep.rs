@@ -14,7 +14,9 @@ pub use audit::{representative, sweep_audit};
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
-pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next, step_s};
+pub use planner::{
+    SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings, next, rehearse, step_s,
+};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

@@ -4,12 +4,14 @@ mod answer;
 pub(crate) mod browser;
 mod cases;
 mod charts;
+mod design;
 mod live;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use browser::sweep_charts;
+pub use design::sweep_design;
 pub use live::{
     SweepAxes, sweep_axes, sweep_before, sweep_live, sweep_so_far, sweep_step, sweep_words,
 };

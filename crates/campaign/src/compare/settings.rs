@@ -1,6 +1,6 @@
 //! What the servers behind the sides say of themselves, side by side, and what of it casts doubt on
-//! a comparison: a difference between engines is no result if one of them was tuned in a way that
-//! the comparison is not about.
+//! a comparison: a difference between engines says little if one of them was tuned in a way
+//! that the comparison is not about.
 
 use std::collections::{BTreeMap, BTreeSet};
 

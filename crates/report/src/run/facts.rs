@@ -73,7 +73,7 @@ fn requests(summary: &Summary) -> String {
     sample
 }
 
-/// A closed loop in words. One user is a batch of one; a cold start test is no load at all.
+/// A closed loop in words. One user is a batch of one; a cold start test has no load.
 fn closed(load: &LoadSummary) -> String {
     match (load.idle_s, load.concurrency.unwrap_or(0)) {
         (Some(idle), _) => format!("cold start test, {} s idle before each request", amount(idle)),

@@ -291,7 +291,7 @@ fn a_closed_loop_says_that_it_is_one() {
     assert!(message(&s).contains("one user") && message(&s).contains("a batch of 1"), "{s:?}");
     plan.load.mode = closed(2);
     assert!(message(&summary(&plan, &steady(20))).contains("each of 2 users"));
-    // A cold start test is no load, and its idle time is stated.
+    // A cold start test has no load, and its idle time is stated.
     let think_time = Duration::from_secs(30);
     plan.load.mode = Mode::Closed { concurrency: 1, think_time, pause_first: true };
     let idle = summary(&plan, &steady(20));
