@@ -44,15 +44,16 @@ pub fn sweep_audit(summary: &SweepSummary, run: &Audit) -> Audit {
     let found = [
         ("sweep", loads(&levels)),
         ("repeats", repeats(summary, &levels)),
-        ("warmup", warm_up(&points)),
+        ("warmup", warm_up(summary, &points)),
         ("duration", duration(&levels)),
     ];
     for (check, finding) in found {
         let Some(finding) = finding else { continue };
         if let Some(item) = items.iter_mut().find(|item| item.check == check) {
-            (item.status, item.severity) = match finding.is_ok {
-                true => (Status::Ok, Severity::Info),
-                false => (Status::Doubtful, Severity::Warn),
+            (item.status, item.severity) = if finding.is_ok {
+                (Status::Ok, Severity::Info)
+            } else {
+                (Status::Doubtful, Severity::Warn)
             };
             (item.evidence, item.advice) = (finding.evidence, finding.advice.to_owned());
         }
@@ -99,8 +100,12 @@ fn repeats(summary: &SweepSummary, levels: &[AtLevel<'_>]) -> Option<SweepFindin
     (again > 0).then(|| SweepFinding::ok(format!("{again} of {of} loads were measured again")))
 }
 
-/// The load before each point, by its length and by the requests that it sent, about.
-fn warm_up(points: &[&PointSummary]) -> Option<SweepFinding> {
+/// What the sweep sent before its first point, and the load before each point, by its length and by
+/// the requests that it sent, about. A server that was warmed up once only has to reach each load.
+fn warm_up(summary: &SweepSummary, points: &[&PointSummary]) -> Option<SweepFinding> {
+    let first = summary.points.iter().filter(|point| point.point.ask.purpose == Purpose::WarmUp);
+    let first: u64 = first.map(|point| point.point.figures.ok).sum();
+    let is_first_enough = first as f64 >= WARM_REQUESTS;
     let seconds = |point: &&PointSummary| point.point.ask.burn_in_s;
     let requests = |point: &&PointSummary| {
         let figures = &point.point.figures;
@@ -109,10 +114,13 @@ fn warm_up(points: &[&PointSummary]) -> Option<SweepFinding> {
     };
     let least = |of: &dyn Fn(&&PointSummary) -> f64| points.iter().map(of).reduce(f64::min);
     let (least_s, fewest) = least(&seconds).zip(least(&requests))?;
-    let is_warm =
-        |point: &&PointSummary| seconds(point) >= WARM_S || requests(point) >= WARM_REQUESTS;
+    let is_warm = |point: &&PointSummary| {
+        let own = seconds(point) >= WARM_S || requests(point) >= WARM_REQUESTS;
+        own || (is_first_enough && seconds(point) > 0.0)
+    };
     let evidence = format!(
-        "before each of {} points at least {least_s:.1} s of its load, about {fewest} requests",
+        "{first} requests before the first point, and before each of {} points at least \
+         {least_s:.1} s of its load, about {fewest} requests",
         points.len()
     );
     let cold = points.iter().filter(|point| !is_warm(point)).count();
@@ -133,7 +141,7 @@ fn duration(levels: &[AtLevel<'_>]) -> Option<SweepFinding> {
     let is_cut = |point: &&PointSummary| {
         matches!(point.point.figures.ended_by, Some(EndedBy::Hopeless | EndedBy::Decided))
     };
-    let whole = levels.iter().filter(|(_, runs)| !runs.iter().all(|run| is_cut(&run)));
+    let whole = levels.iter().filter(|(_, runs)| !runs.iter().all(is_cut));
     let sum =
         |runs: &[&PointSummary]| runs.iter().map(|run| run.point.figures.window_s).sum::<f64>();
     let all: Vec<(Level, f64)> =
@@ -199,7 +207,8 @@ mod tests {
             |check: &str| (item(&audit, check).status, item(&audit, check).evidence.as_str());
         assert_eq!(said("sweep"), (Status::Ok, "2 loads, from 10 req/s to 20 req/s"));
         assert_eq!(said("repeats"), (Status::Ok, "1 of 2 loads were measured again"));
-        let warm = "before each of 3 points at least 10.0 s of its load, about 100 requests";
+        let warm = "10000 requests before the first point, and before each of 3 points at least \
+                    10.0 s of its load, about 100 requests";
         assert_eq!(said("warmup"), (Status::Ok, warm));
         assert_eq!(said("duration"), (Status::Ok, "each load 60 s or more"));
         assert_eq!(item(&audit, "own_verdict").title, "the sweep's verdict");
@@ -212,7 +221,7 @@ mod tests {
         let audit = sweep_audit(
             &sweep(|point| {
                 if point.ask.number == 3 {
-                    (point.ask.burn_in_s, point.figures.window_s) = (1.0, 20.0);
+                    (point.ask.burn_in_s, point.figures.window_s) = (0.0, 20.0);
                 }
             }),
             &run,

@@ -212,57 +212,58 @@ mod tests {
         assert_eq!(said(|run| run.run.system.found = elsewhere), []);
     }
 
+    /// Everything is known, by one source or another.
+    fn tell_everything(run: &mut Summary) {
+        let level = |mean: f64| LevelSummary { mean, max: mean, ..LevelSummary::default() };
+        let system = &mut run.run.system;
+        let gpu = GpuFacts {
+            name: "NVIDIA H200".to_owned(),
+            interconnect: "18 NVLinks".to_owned(),
+            ..GpuFacts::default()
+        };
+        system.gpus = vec![gpu; 2];
+        system.gpu_driver = "570.1".to_owned();
+        let (url, engine) = ("http://x/metrics".to_owned(), "vllm".to_owned());
+        system.metrics = vec![MetricsSource { url, engine }];
+        system.found = facts(&[
+            ("engine_version", "0.32.0"),
+            ("dtype", "bfloat16"),
+            ("tensor_parallel", "2"),
+            ("max_model_len", "4096"),
+            ("engine_flags", "enforce_eager=true schedule_policy=lpm"),
+            ("model_revision", "0e9e39f"),
+            ("max_num_seqs", "64"),
+            ("max_queue", "512"),
+            ("attention_backend", "FLASHINFER"),
+            ("log_level", "info"),
+        ]);
+        system.said = facts(&[
+            ("dtype", "fp8"),
+            ("gpu", "H200 SXM"),
+            ("gpu_count", "4"),
+            ("network", "25GbE"),
+            ("log_requests", "false"),
+        ]);
+        let device = |busy: f64| GpuDevice {
+            levels: [("busy".to_owned(), level(busy))].into(),
+            ..GpuDevice::default()
+        };
+        run.gpu =
+            Some(GpuSummary { devices: vec![device(0.5), device(0.9)], ..GpuSummary::default() });
+        run.server = Some(ServerSummary {
+            levels: [
+                ("kv_usage".to_owned(), level(0.25)),
+                ("running".to_owned(), LevelSummary { max: 16.0, ..level(12.0) }),
+            ]
+            .into(),
+            prefix_hit_rate_counted: Some(0.5),
+            ..ServerSummary::default()
+        });
+    }
+
     #[test]
     fn what_is_known_is_stated_by_the_user_first() {
-        let level = |mean: f64| LevelSummary { mean, max: mean, ..LevelSummary::default() };
-        let items = said(|run| {
-            let system = &mut run.run.system;
-            let gpu = GpuFacts {
-                name: "NVIDIA H200".to_owned(),
-                interconnect: "18 NVLinks".to_owned(),
-                ..GpuFacts::default()
-            };
-            system.gpus = vec![gpu; 2];
-            system.gpu_driver = "570.1".to_owned();
-            let (url, engine) = ("http://x/metrics".to_owned(), "vllm".to_owned());
-            system.metrics = vec![MetricsSource { url, engine }];
-            system.found = facts(&[
-                ("engine_version", "0.32.0"),
-                ("dtype", "bfloat16"),
-                ("tensor_parallel", "2"),
-                ("max_model_len", "4096"),
-                ("engine_flags", "enforce_eager=true schedule_policy=lpm"),
-                ("model_revision", "0e9e39f"),
-                ("max_num_seqs", "64"),
-                ("max_queue", "512"),
-                ("attention_backend", "FLASHINFER"),
-                ("log_level", "info"),
-            ]);
-            system.said = facts(&[
-                ("dtype", "fp8"),
-                ("gpu", "H200 SXM"),
-                ("gpu_count", "4"),
-                ("network", "25GbE"),
-                ("log_requests", "false"),
-            ]);
-            let device = |busy: f64| GpuDevice {
-                levels: [("busy".to_owned(), level(busy))].into(),
-                ..GpuDevice::default()
-            };
-            run.gpu = Some(GpuSummary {
-                devices: vec![device(0.5), device(0.9)],
-                ..GpuSummary::default()
-            });
-            run.server = Some(ServerSummary {
-                levels: [
-                    ("kv_usage".to_owned(), level(0.25)),
-                    ("running".to_owned(), LevelSummary { max: 16.0, ..level(12.0) }),
-                ]
-                .into(),
-                prefix_hit_rate_counted: Some(0.5),
-                ..ServerSummary::default()
-            });
-        });
+        let items = said(tell_everything);
         let evidence: Vec<_> =
             items.iter().map(|item| (item.check.as_str(), item.evidence.as_str())).collect();
         assert_eq!(
