@@ -49,7 +49,7 @@ fn load(plan: &SweepPlan) -> String {
         };
         return format!("{what} chosen from what is measured{bounds}");
     }
-    format!("{} {}{bounds}", all.join(", "), unit(plan.axis))
+    format!("{} {}", all.join(", "), unit(plan.axis))
 }
 
 fn order(plan: &SweepPlan, points: &[PointAsk]) -> String {
@@ -74,12 +74,12 @@ fn lengths(plan: &SweepPlan, points: &[PointAsk]) -> String {
     let longest = longest.map(|ask| ask.seconds).reduce(f64::max);
     let window = match (plan.point_s, longest) {
         (Some(seconds), _) => duration(seconds),
-        (None, Some(seconds)) => format!("{} or more", duration(seconds)),
+        (None, Some(seconds)) => format!("{} at most", duration(seconds)),
         (None, None) => "as long as the SLO needs".to_owned(),
     };
     let before = match plan.burn_in_s {
         Some(seconds) => format!("{} s of its load", trimmed(seconds)),
-        None => "64 requests and 5 x the mean E2E of its load".to_owned(),
+        None => "5 x the mean E2E of its load".to_owned(),
     };
     format!("{window} each, after {before}, with {} s of pause", trimmed(plan.settle_s))
 }
