@@ -13,6 +13,7 @@ mod metric;
 mod rank;
 mod reported;
 mod saved;
+mod settings;
 pub(crate) mod summary;
 pub(crate) mod table;
 mod together;
@@ -30,6 +31,7 @@ pub use metric::{Better, ComparedMetric, Figure, MetricScale, family, figures, m
 pub use rank::{Rank, ranking};
 pub use reported::{FileComparison, FileFigure, ReportedSide};
 pub use saved::{SavedSide, saved};
+pub use settings::{ServerSetting, SettingAgreement};
 pub use summary::{
     AxisRow, CompareFacts, CompareState, Comparison, ComparisonContext, LevelComparison, Proof,
     Side, Stopped,
@@ -104,6 +106,9 @@ pub struct Design {
     /// Whether both sides are the same target, to measure the noise floor.
     #[serde(default)]
     pub same_target: bool,
+    /// Settings of the servers that the comparison is about: their difference casts no doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub under_test: Vec<String>,
 }
 
 /// Two unnamed sides at no level: eight blocks' worth of defaults.
@@ -126,6 +131,7 @@ impl Default for Design {
             gates: Vec::new(),
             family: Vec::new(),
             same_target: false,
+            under_test: Vec::new(),
         }
     }
 }

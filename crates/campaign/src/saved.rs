@@ -70,7 +70,7 @@ pub struct RunDetails {
 pub struct SweepDetails {
     /// Its points, as far as they can be read, in the order measured.
     pub points: Vec<PointView>,
-    /// The checklist, of the run that the answer rests on; none without an answer.
+    /// The checklist, of the run that stands for the sweep; none without a measured point.
     pub audit: Option<Audit>,
     /// How to repeat it.
     pub circumstances: Circumstances,

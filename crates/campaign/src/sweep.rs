@@ -2,6 +2,7 @@
 //! keeps the SLO. What to measure next is a pure function of what has been measured so far, so a
 //! sweep that was stopped goes on where it was.
 
+mod audit;
 pub mod curve;
 mod figures;
 mod given;
@@ -9,10 +10,13 @@ mod judge;
 mod planner;
 mod summary;
 
+pub use audit::{representative, sweep_audit};
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
-pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next, step_s};
+pub use planner::{
+    SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings, next, rehearse, step_s,
+};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

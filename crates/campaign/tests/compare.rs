@@ -133,6 +133,10 @@ fn figures_are_taken_from_all_over_the_summary() {
     let share = requests.iter().filter(good).count() as f64 / requests.len() as f64;
     assert!(share > 0.05 && share < 0.95, "{share}");
     assert!((value(&summary, "attainment").unwrap() - share).abs() < 1e-9);
+    let ttft = &summary.metrics["ttft"];
+    assert_eq!(value(&summary, "ttft_mean"), ttft.mean);
+    let [p99, p50] = ["99", "50"].map(|percent| ttft.percentiles[percent].value.unwrap());
+    assert_eq!(value(&summary, "ttft_p99_over_p50"), Some(p99 / p50));
     let rate = summary.load.scheduled_rps.unwrap();
     assert!((value(&summary, "goodput_rps").unwrap() - share * rate).abs() < 1e-9);
     assert_eq!(

@@ -33,6 +33,7 @@ mod signals;
 mod stats;
 mod sweep;
 mod terminal;
+mod typed_command;
 mod ui;
 mod verdict;
 mod workload;

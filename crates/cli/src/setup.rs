@@ -10,6 +10,7 @@ use crate::args::{EndpointArgs, OutputArgs};
 use crate::error::Failed;
 use crate::run_printer::RunPrinter;
 use crate::screen::Progress;
+use crate::typed_command::typed_command;
 use crate::{build, listen, signals};
 
 /// A lab whose observer is this terminal.
@@ -33,7 +34,11 @@ impl Setup {
     pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
         let printer = Arc::new(RunPrinter::new(quiet));
         let lab = Lab::new(printer.clone(), signals::interrupt());
-        Self { quiet, lab: Lab { may_ask, build: Some(build::facts()), ..lab }, printer }
+        Self {
+            quiet,
+            lab: Lab { may_ask, build: Some(build::facts()), command: typed_command(), ..lab },
+            printer,
+        }
     }
 
     /// The same, with progress shown as it was asked for.

@@ -19,7 +19,7 @@ use crate::fleet::{self, FleetRole};
 use crate::result::{folder_path, show};
 use crate::setup::Setup;
 use crate::workload::dry_run;
-use crate::{explicit_flags, plan, report};
+use crate::{explicit_flags, output, plan, report};
 
 /// The flags that can be combined with `--resume`: those that are not saved, and the commands that
 /// the folder may run.
@@ -42,6 +42,10 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitCode, Failed> {
         None => (None, request::from_flags(args)?),
     };
     if args.output.dry_run {
+        if !args.output.json {
+            let page = goodput_report::sweep_design(&request.sweep);
+            output::data(format!("{page}\n").as_bytes())?;
+        }
         return dry_run(request.plan, &setup.hub, args.output.json);
     }
     if let Some(folder) = &resumed {

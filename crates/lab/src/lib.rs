@@ -71,6 +71,7 @@ pub use folder_commands::{FolderCommand, FolderCommands};
 pub use handle::RunHandle;
 pub use interrupt::{Interrupt, Patience, Stopping};
 pub use run::{InProcess, Lab, Prepared, RunContext, Runner};
+pub use shell::shell_word;
 
 #[cfg(test)]
 mod testing {

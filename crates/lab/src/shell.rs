@@ -76,3 +76,12 @@ fn end(child: &mut Child) {
     }
     let _ = child.wait();
 }
+
+/// A word as a shell reads it again.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -33,7 +33,7 @@ const FEW: usize = 40;
 /// Our names, and the names that engines have for them. A name with a dot is that of a value inside
 /// something, since alone it would say too little. Sources: vLLM's `VllmConfig` and
 /// `collect_env.py`, SGLang's `ServerArgs`, TGI's `Info`, llama.cpp's `/props` and `/v1/models`.
-const KNOWN: [(&str, &[&str]); 19] = [
+const KNOWN: [(&str, &[&str]); 23] = [
     ("engine_version", &["version", "build_info"]),
     ("model_path", &["model_path", "model_id", "root", "model_config.model"]),
     ("model_revision", &["model_sha", "model_config.revision", "weight_version"]),
@@ -49,6 +49,10 @@ const KNOWN: [(&str, &[&str]); 19] = [
         "max_batched_tokens",
         &["max_num_batched_tokens", "max_prefill_tokens", "max_batch_prefill_tokens"],
     ),
+    ("max_queue", &["max_queue", "max_queued_requests"]),
+    ("scheduling", &["scheduler_config.policy"]),
+    ("log_level", &["log_level"]),
+    ("log_requests", &["log_requests", "enable_log_requests"]),
     ("kv_cache_dtype", &["kv_cache_dtype", "cache_dtype"]),
     ("kv_cache_tokens", &["max_total_num_tokens"]),
     ("prefix_caching", &["enable_prefix_caching"]),
@@ -93,15 +97,20 @@ const OWNERS: [(&str, &str); 6] = [
     ("goodput", "goodput mock"),
 ];
 
-/// What the server says of itself, asked once; nothing if it must not be asked, or where it is the
-/// engine inside this process. What fails is simply not known.
+/// What the server says of itself, asked once; nothing if it must not be asked. What fails is simply
+/// not known.
 pub fn facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
     ready.facts.get_or_init(|| ask(plan, ready)).clone()
 }
 
 fn ask(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
-    if !plan.target.probe || ready.mock.is_some() {
+    if !plan.target.probe {
         return BTreeMap::new();
+    }
+    if let Some(mock) = &ready.mock {
+        // Its page, without a request that its faults and counts would see.
+        let body = serde_json::from_slice(mock.info()).unwrap_or_default();
+        return flatten(&[FactsPage { name: "server_info", body }], &ready.model);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return BTreeMap::new() };

@@ -22,7 +22,7 @@ mod writer;
 mod tests;
 
 pub(crate) use ask::{AnswerKind, CheckedRequest, MOST_TOKENS, RequestRules};
-pub(crate) use bodies::{detokenize, models, tokenize, version};
+pub(crate) use bodies::{detokenize, models, server_info, tokenize, version};
 pub(crate) use embedding::embeddings;
 pub(crate) use parts::EventHead;
 pub(crate) use plan::{AnswerBehavior, AnswerPlan, Finish, plan};

@@ -88,6 +88,7 @@ impl Service {
             (&Method::GET, "/v1/models") => (json, api::models(&head, &self.rules())),
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
             (&Method::GET, "/version") => (json, api::version()),
+            (&Method::GET, "/server_info") => (json, api::server_info(&self.settings.profile)),
             (&Method::GET, "/metrics") if self.settings.page == PageTrouble::Off => {
                 let refusal = ApiRefusal::not_found(request.uri().path());
                 return Ok(self.refuse_early(request, under_way, &refusal).await);
@@ -180,7 +181,9 @@ fn allowed(path: &str) -> Option<&'static str> {
         | "/tokenize"
         | "/detokenize"
         | "/reset_prefix_cache" => Some("POST"),
-        "/v1/models" | "/health" | "/ping" | "/version" | "/metrics" => Some("GET, HEAD"),
+        "/v1/models" | "/health" | "/ping" | "/version" | "/server_info" | "/metrics" => {
+            Some("GET, HEAD")
+        }
         _ => None,
     }
 }

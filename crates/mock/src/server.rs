@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
+use crate::api;
 use crate::faults::{FaultWindow, Label};
 use crate::line::{MockConnection, MockConnectionIo};
 use crate::service::Service;
@@ -97,6 +98,7 @@ pub struct MockServer {
     address: SocketAddr,
     tally: Arc<MockTally>,
     has_delays: bool,
+    info: Vec<u8>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -116,6 +118,7 @@ impl MockServer {
         let acceptor = tls.map(acceptor).transpose()?;
         let tally = Arc::new(MockTally::default());
         let has_delays = settings.profile.has_delays();
+        let info = api::server_info(&settings.profile);
         let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
@@ -135,7 +138,7 @@ impl MockServer {
                 }
             })
         })?;
-        Ok(Self { address, tally, has_delays, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, tally, has_delays, info, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -146,6 +149,11 @@ impl MockServer {
     /// What it has done so far.
     pub fn tally(&self) -> &Arc<MockTally> {
         &self.tally
+    }
+
+    /// What `/server_info` says: JSON with the settings that decide its speed.
+    pub fn info(&self) -> &[u8] {
+        &self.info
     }
 
     /// Whether its tokens have instants of their own, so that they can be late.

@@ -164,6 +164,8 @@ codes! {
     RateLimited = "rate_limited",
     /// The sides of a comparison differ in something that should be the same.
     NotComparable = "not_comparable",
+    /// The servers of a comparison are set up differently.
+    ServerSettingsDiffer = "server_settings_differ",
     /// The sides of a comparison were not sent the same.
     NotSameRequests = "not_same_requests",
     /// Runs of a comparison are suspect or void.

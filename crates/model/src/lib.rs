@@ -27,6 +27,7 @@ mod server;
 mod shape;
 mod shard;
 mod slo;
+mod system_context;
 mod time;
 mod trace;
 mod until;
@@ -72,6 +73,7 @@ pub use server::{
 pub use shape::{LoadShape, Stage as LoadStage};
 pub use shard::{ClockOffset, Shard, ShardFacts, ShardPart, have_common_start};
 pub use slo::{Slo, SloError, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
+pub use system_context::{SystemContext, is_setting_meant};
 pub use time::Nanos;
 pub use trace::{TraceIds, Tracer};
 pub use until::{EndedBy, Goal, Repeat, StopFigure, Until};

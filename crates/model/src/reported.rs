@@ -280,6 +280,36 @@ pub struct ReportedSetup {
     /// Whether prompts may come from a prefix cache.
     #[serde(default)]
     pub prefix_caching: Option<String>,
+    /// What of the utilisation is not stated.
+    #[serde(default)]
+    pub utilisation_lacks: Option<String>,
+    /// Revision of the model.
+    #[serde(default)]
+    pub model_revision: Option<String>,
+    /// Most sequences in a batch.
+    #[serde(default)]
+    pub batch_limit: Option<String>,
+    /// Most requests that may wait.
+    #[serde(default)]
+    pub queue_limit: Option<String>,
+    /// How many sequences the batch had.
+    #[serde(default)]
+    pub batch: Option<String>,
+    /// What computes attention.
+    #[serde(default)]
+    pub attention_backend: Option<String>,
+    /// In which order requests are served.
+    #[serde(default)]
+    pub scheduling: Option<String>,
+    /// The network between client and server.
+    #[serde(default)]
+    pub network: Option<String>,
+    /// Where weights and caches lie.
+    #[serde(default)]
+    pub storage: Option<String>,
+    /// How much the engine logs.
+    #[serde(default)]
+    pub logging: Option<String>,
 }
 
 /// One request of a file that holds them all.

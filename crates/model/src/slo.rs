@@ -89,7 +89,7 @@ pub struct SloLimit {
 /// The presets by name.
 const PRESETS: [(&str, &str); 8] = [
     ("interactive", "ttft < 500ms, tpot < 50ms, errors < 1%"),
-    ("batch", "e2e < 2m, errors < 1%"),
+    ("batch", "ttft < 2s, e2e < 2m, errors < 1%"),
     ("mlperf-llama2-70b", "p99 ttft < 2000ms, p99 tpot < 200ms"),
     ("mlperf-llama2-70b-interactive", "p99 ttft < 450ms, p99 tpot < 40ms"),
     ("mlperf-llama3.1-8b", "p99 ttft < 2000ms, p99 tpot < 100ms"),

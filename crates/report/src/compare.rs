@@ -5,6 +5,7 @@ pub(crate) mod browser;
 mod cases;
 mod live;
 pub(crate) mod notes;
+mod servers;
 pub(crate) mod shadow;
 pub(crate) mod tables;
 #[cfg(test)]
@@ -67,7 +68,7 @@ pub(crate) fn document(view: CompareView<'_>) -> Document {
     let heading = format!("{}: {}", shadow::name(comparison), words::whole(comparison));
     let caveats = Section::new("caveats", "Caveats")
         .with_on(Formats::HTML, Block::Caveats(notes::caveats(comparison)));
-    let mut sections = vec![said(comparison), caveats, compared(comparison)];
+    let mut sections = vec![said(comparison), caveats, compared(comparison), servers(comparison)];
     sections.extend(comparison.shadow.as_ref().map(|found| live(comparison, found)));
     let gates = || tables::gates(comparison).map(Block::Table);
     sections.push(Section::new("gates", "Gates").with_some(Formats::WIDE, gates()));
@@ -135,6 +136,18 @@ fn said(comparison: &Comparison) -> Section {
 /// Sides, workload, load, blocks and the test; in a browser below what speaks against it.
 fn compared(comparison: &Comparison) -> Section {
     Section::new("compared", "What was compared").with(Block::facts(notes::compared(comparison)))
+}
+
+/// What the servers are, side by side.
+fn servers(comparison: &Comparison) -> Section {
+    let mut section = Section::new("servers", servers::TITLE);
+    for table in servers::settings(comparison, true) {
+        section = section.with_on(Formats::TEXT, Block::Table(table));
+    }
+    for table in servers::settings(comparison, false) {
+        section = section.with_on(Formats::WIDE, Block::Table(table));
+    }
+    if section.blocks.is_empty() { section } else { section.with(Block::about(servers::MARKS)) }
 }
 
 /// What live traffic showed in addition to the figures.

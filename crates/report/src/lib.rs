@@ -9,6 +9,7 @@ mod capacity;
 mod column;
 mod compare;
 mod confidence;
+mod context;
 mod estimate;
 mod explorer;
 mod pages;
@@ -43,8 +44,8 @@ pub use repeats::{repeats_html, repeats_junit, repeats_markdown, repeats_text};
 pub use reported::{files_text, reported_markdown, reported_text};
 pub use run::{run_charts, run_html, run_junit, run_markdown, text};
 pub use sweep::{
-    SweepAxes, sweep_axes, sweep_before, sweep_charts, sweep_html, sweep_junit, sweep_live,
-    sweep_markdown, sweep_so_far, sweep_step, sweep_text, sweep_words,
+    SweepAxes, sweep_axes, sweep_before, sweep_charts, sweep_design, sweep_html, sweep_junit,
+    sweep_live, sweep_markdown, sweep_so_far, sweep_step, sweep_text, sweep_words,
 };
 pub use sweeps::{sweeps_html, sweeps_junit, sweeps_markdown, sweeps_text};
 pub use view::{Circumstances, Picture, PointView, RunView, SweepView};

@@ -4,12 +4,14 @@ mod answer;
 pub(crate) mod browser;
 mod cases;
 mod charts;
+mod design;
 mod live;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use browser::sweep_charts;
+pub use design::sweep_design;
 pub use live::{
     SweepAxes, sweep_axes, sweep_before, sweep_live, sweep_so_far, sweep_step, sweep_words,
 };
@@ -28,6 +30,7 @@ use goodput_campaign::sweep::{
 use goodput_model::Verdict;
 use goodput_stats::about;
 
+use crate::context;
 use crate::view::SweepView;
 use browser::{distributions, found, load, reproduce, sentence, server, there, throughput, users};
 use goodput_document::TextPlot;
@@ -146,8 +149,9 @@ fn beginning(summary: &SweepSummary) -> Section {
         Fact::new("Target", facts.target.clone()).on(markdown),
         Fact::new("Model", facts.model.clone()).on(markdown),
         Fact::new("Workload", facts.workload.clone()),
-        Fact::new("Sweep", swept(summary)),
     ];
+    all.extend(context::facts(facts));
+    all.push(Fact::new("Sweep", swept(summary)));
     let slo = summary.plan.slo.as_ref();
     all.extend(slo.map(|slo| Fact::new("SLO", slo.to_string()).on(markdown)));
     all.extend(state(summary).map(|state| Fact::new("State", state)));
@@ -158,6 +162,10 @@ fn beginning(summary: &SweepSummary) -> Section {
     all.extend(there(summary).map(|text| Fact::new("At the goodput", text).on(Formats::HTML)));
     all.push(Fact::new("Time", took(summary)).on(markdown));
     all.push(Fact::new("Measured with", made).on(markdown));
+    if !facts.command.is_empty() {
+        // In a browser it stands with how to measure it again.
+        all.push(Fact::new("Command", facts.command.clone()).on(Formats::FLAT));
+    }
     // A void result has no good news.
     let void = if summary.verdict == Verdict::Void { "These numbers are void: " } else { "" };
     let none = Fact::new("Points", "none with usable results");

@@ -37,7 +37,7 @@ pub struct SweepView<'a> {
     pub points: &'a [PointView],
     /// How to repeat it.
     pub circumstances: &'a Circumstances,
-    /// The checklist, of the run that the answer rests on; none without an answer.
+    /// The checklist, of the run that stands for the sweep; none without a measured point.
     pub audit: Option<&'a Audit>,
 }
 

@@ -457,6 +457,7 @@ impl SecondPass {
             due_gaps: poisson.and_then(|rate| exponential_gaps(due, rate)),
             sent_gaps: poisson.and_then(|rate| exponential_gaps(sent, rate)),
             concurrency,
+            idle_s: idle_s(mode),
             max_concurrency: mode.cap(),
             delayed: self.delayed,
             slip_ms: std::mem::take(&mut self.slip).quick(),
@@ -483,6 +484,14 @@ impl SecondPass {
 fn whole(latency: [Sample; 3]) -> BTreeMap<String, Spread> {
     let named = WHOLE.into_iter().zip(latency);
     named.map(|((name, _), sample)| (name.to_owned(), sample.spread())).collect()
+}
+
+/// How long the server stands idle before each request of a cold start test.
+fn idle_s(mode: &Mode) -> Option<f64> {
+    match mode {
+        Mode::Closed { think_time, pause_first: true, .. } => Some(think_time.as_secs_f64()),
+        _ => None,
+    }
 }
 
 /// The rate of a Poisson process that nothing holds back.

@@ -24,7 +24,7 @@ mod words;
 use goodput_model::{Reported, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
-pub use ours::audit_run;
+pub use ours::{audit_run, own_items};
 
 /// The findings about one result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -240,6 +240,13 @@ impl Audit {
                 item.severity = item.severity.max(Severity::Warn);
             }
         }
+        self.settle();
+        self
+    }
+
+    /// The same after its items were changed: in their order, with the verdict that follows.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
         self.settle();
         self
     }

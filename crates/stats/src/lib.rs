@@ -58,7 +58,7 @@ mod repeats;
 mod tests;
 
 pub use analyse::{analyse, analyse_found};
-pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run};
+pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run, own_items};
 pub use caveats::flag_time;
 pub use column::{ColumnShift, ColumnTrend, NumberColumn};
 pub use details::{

@@ -13,6 +13,8 @@ mod texts;
 pub use checks::differences;
 pub use facts::fingerprint;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// How much a difference matters.
@@ -51,7 +53,7 @@ impl Difference {
     pub fn touches(&self, metric: &str) -> bool {
         let is_it = |spoiled: &String| {
             let rest = metric.strip_prefix(spoiled.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_p"))
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_p") || rest == "_mean")
         };
         self.spoils.is_empty() || self.spoils.iter().any(is_it)
     }
@@ -121,4 +123,7 @@ pub struct SideFacts {
     pub min_rtt_ms: Option<f64>,
     /// Median TTFT, which the network path is compared with.
     pub ttft_ms: Option<f64>,
+    /// What decides the server's speed, by name, as the server or the user states it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub server: BTreeMap<String, String>,
 }

@@ -73,6 +73,10 @@ const OTHERS: [(&str, &str, &str); 10] = [
     ("joules_per_output_token", "energy of an output token", "J"),
 ];
 
+/// Behind a time: its mean, and how far its tail lies from its median.
+const MEAN: &str = "_mean";
+const TAIL_RATIO: &str = "_p99_over_p50";
+
 /// Those of [`OTHERS`] that are better when lower.
 const LOWER: [&str; 2] = ["error_share", "joules_per_output_token"];
 
@@ -116,17 +120,23 @@ pub fn metric(name: &str) -> Option<ComparedMetric> {
             scale: if unit.is_empty() { MetricScale::Difference } else { MetricScale::Ratio },
         });
     }
+    let of_time = |time: &str, title: &dyn Fn(&str) -> String, unit: &'static str| {
+        let (_, known) = TIMES.iter().find(|known| known.0 == time)?;
+        let (name, title) = (name.to_owned(), title(known));
+        let (better, scale) = (Better::Lower, MetricScale::Ratio);
+        Some(ComparedMetric { name, title, unit, better, scale })
+    };
+    if let Some(time) = name.strip_suffix(MEAN) {
+        return of_time(time, &|known| format!("mean {known}"), "ms");
+    }
+    if let Some(time) = name.strip_suffix(TAIL_RATIO) {
+        return of_time(time, &|known| format!("p99/p50 {known}"), "");
+    }
     let (time, percent) = name.split_once("_p")?;
-    let (_, title) = TIMES.iter().find(|known| known.0 == time)?;
     let is_number = percent.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = percent.parse().ok().filter(|_| is_number)?;
-    (value > 0.0 && value < 100.0).then(|| ComparedMetric {
-        name: name.to_owned(),
-        title: format!("p{percent} {title}"),
-        unit: "ms",
-        better: Better::Lower,
-        scale: MetricScale::Ratio,
-    })
+    let is_percent = value > 0.0 && value < 100.0;
+    is_percent.then(|| of_time(time, &|known| format!("p{percent} {known}"), "ms")).flatten()
 }
 
 /// Everything in a summary that can be compared, by name.
@@ -146,6 +156,14 @@ pub fn figures(summary: &Summary) -> BTreeMap<String, Figure> {
         for (percent, found) in found.filter(|(_, found)| !found.is_censored) {
             put(format!("{name}_p{percent}"), found.value, found.low, found.high);
         }
+        let Some(metric) = summary.metrics.get(name) else { continue };
+        put(format!("{name}{MEAN}"), metric.mean, None, None);
+        let known = |percent: &str| {
+            let found = metric.percentiles.get(percent).filter(|found| !found.is_censored);
+            found.and_then(|found| found.value).filter(|value| *value > 0.0)
+        };
+        let ratio = known("99").zip(known("50")).map(|(p99, p50)| p99 / p50);
+        put(format!("{name}{TAIL_RATIO}"), ratio, None, None);
     }
     let mut plain = |name: &str, value: Option<f64>| put(name.to_owned(), value, None, None);
     let rates = &summary.throughput;

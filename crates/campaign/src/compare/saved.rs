@@ -20,8 +20,10 @@ use super::blocks::{centre, change, counts, difference, levels};
 use super::doubts;
 use super::metric::family;
 use super::rank::{Runs, ranked};
-use super::summary::overall;
+use super::settings::{self, server_settings};
+use super::summary::{overall, with_context};
 use super::table::level_table;
+use super::together::servers;
 use super::{
     CompareFacts, ComparedMetric, ComparedRun, Comparison, Design, Difference, Figure,
     FigureOutcome, Finding, Floor, Side, SideFacts, differences, judge_gates, metric,
@@ -61,10 +63,15 @@ pub fn saved(
     let levels = (0..all.levels()).map(table).collect();
     let of_runs = all.caveats();
     let cells = runs(sides);
+    let servers = servers(&design, &cells);
+    let own = with_context(own, &servers);
+    let settings = server_settings(&servers, &design.under_test);
     let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
+    caveats.extend(settings::doubts(&settings, &design.sides));
     caveats.extend(doubts::failing(&design, &cells));
     caveats.extend(of_runs);
     caveats.extend(doubts::of_findings(&design, &findings, floor.as_ref(), None));
+    caveats.extend(settings::notes(&settings, &design.sides, &design.under_test));
     let gates = judge_gates(&design.gates, &findings);
     Comparison {
         verdict: Verdict::from_caveats(&caveats),
@@ -75,6 +82,7 @@ pub fn saved(
         levels,
         sides: own,
         differences,
+        settings,
         findings,
         gates,
         ranking,

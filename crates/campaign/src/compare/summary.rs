@@ -1,15 +1,18 @@
 //! The shape of a comparison's `summary.json`, version 1. Paths are added, never renamed.
 
-use goodput_model::{Caveat, Verdict};
+use std::collections::BTreeMap;
+
+use goodput_model::{Caveat, SystemContext, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::Blocks;
 use super::doubts;
+use super::settings::{self, server_settings};
 use super::table::paired_table;
-use super::together::all_differences;
+use super::together::{all_differences, servers};
 use super::{
-    ComparedRun, Design, Difference, FigureOutcome, Finding, Floor, GateResult, Rank, findings,
-    judge_gates, ranking,
+    ComparedRun, Design, Difference, FigureOutcome, Finding, Floor, GateResult, Rank,
+    ServerSetting, findings, judge_gates, ranking,
 };
 use crate::shadow_report::ShadowReport;
 use crate::sweep::Level;
@@ -35,6 +38,9 @@ pub struct Comparison {
     pub outcome: FigureOutcome,
     /// Differences between the sides that should not exist.
     pub differences: Vec<Difference>,
+    /// What the servers say of themselves and the user says of them, side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<ServerSetting>,
     /// Whether all sides were sent the same requests; none for saved runs without hashes.
     pub proof: Option<Proof>,
     /// Every figure.
@@ -87,6 +93,9 @@ pub struct CompareFacts {
     pub estimated_s: Option<f64>,
     /// Seconds that it took.
     pub took_s: f64,
+    /// The command that began it, without secrets; empty in files of older versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
 }
 
 /// How a comparison ended.
@@ -132,6 +141,9 @@ pub struct Side {
     pub gpus: Option<u32>,
     /// Price of one of them per hour.
     pub price_per_gpu_hour: Option<f64>,
+    /// Hardware, model, precision, engine, and parallelism, as far as they are stated.
+    #[serde(skip_serializing_if = "SystemContext::is_empty")]
+    pub system: SystemContext,
 }
 
 /// Whether all sides were sent the same requests.
@@ -183,6 +195,7 @@ impl Default for Comparison {
             is_paired: true,
             outcome: FigureOutcome::NoVerdict,
             differences: Vec::new(),
+            settings: Vec::new(),
             proof: None,
             findings: Vec::new(),
             gates: Vec::new(),
@@ -206,6 +219,9 @@ impl Comparison {
     ) -> Self {
         let ComparisonContext { proof, floor, insists } = evidence;
         let differences = all_differences(&design, &runs);
+        let servers = servers(&design, &runs);
+        let sides = with_context(sides, &servers);
+        let settings = server_settings(&servers, &design.under_test);
         let mut findings = findings(&design, &runs);
         let spoilt = if insists { &[][..] } else { &differences };
         doubts::silence(&mut findings, spoilt);
@@ -213,9 +229,11 @@ impl Comparison {
         let gates = judge_gates(&design.gates, &findings);
         let blocks = Blocks::new(&design, &runs).count();
         let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
+        caveats.extend(settings::doubts(&settings, &design.sides));
         caveats.extend(doubts::of_blocks(&design, &facts, &runs));
         let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());
         caveats.extend(of_findings);
+        caveats.extend(settings::notes(&settings, &design.sides, &design.under_test));
         Self {
             verdict: Verdict::from_caveats(&caveats),
             caveats,
@@ -225,6 +243,7 @@ impl Comparison {
             design,
             sides,
             differences,
+            settings,
             proof,
             findings,
             gates,
@@ -234,6 +253,17 @@ impl Comparison {
             ..Self::default()
         }
     }
+}
+
+/// The sides with what is known of the systems behind them.
+pub(super) fn with_context(
+    mut sides: Vec<Side>,
+    servers: &[BTreeMap<String, String>],
+) -> Vec<Side> {
+    for (side, server) in sides.iter_mut().zip(servers) {
+        side.system = SystemContext::new(&side.model, server);
+    }
+    sides
 }
 
 /// The whole in one word: of the gates, or of the tested figures if no gate is given. What is worse

@@ -4,7 +4,7 @@ use super::blocks::{Blocks, centre, levels};
 use super::{AxisRow, ComparedRun, Design, LevelComparison, Side, metric};
 
 /// The order of the table.
-const AXES: [&str; 23] = [
+const AXES: [&str; 25] = [
     "requests_per_s",
     "output_tokens_per_s",
     "output_tokens_per_s_per_gpu",
@@ -12,9 +12,11 @@ const AXES: [&str; 23] = [
     "total_tokens_per_s_per_gpu",
     "recounted_tokens_per_s",
     "characters_per_s",
+    "ttft_mean",
     "ttft_p50",
     "ttft_p90",
     "ttft_p99",
+    "ttft_p99_over_p50",
     "tpot_p50",
     "tpot_p99",
     "itl_p99",

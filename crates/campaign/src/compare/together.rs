@@ -43,6 +43,16 @@ pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Diff
     all
 }
 
+/// What is known of the server of each side, over its runs.
+pub(super) fn servers(design: &Design, done: &[ComparedRun]) -> Vec<BTreeMap<String, String>> {
+    let of = |side: u32| {
+        let own = done.iter().filter(|cell| cell.ask.side == side);
+        let own: Vec<&SideFacts> = own.map(|cell| &cell.facts).collect();
+        SideFacts::merged(&own).server
+    };
+    (0..sides(design)).map(of).collect()
+}
+
 /// What differs in at least two pairs of runs and in a quarter of all, as gravely as it does in
 /// this many of them.
 fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
+use goodput_model::{Caveat, CaveatCode, Severity, SystemContext, SystemFacts, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, curve};
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// How a sweep ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepState {
     /// Everything was measured.
@@ -26,11 +26,12 @@ pub enum SweepState {
     /// The time for it was over (`--max-time`); `--resume` continues.
     TimeUp,
     /// It is still running, or was killed; `--resume` continues.
+    #[default]
     Unfinished,
 }
 
 /// What was swept, for the head of a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SweepFacts {
     /// Version of goodput that measured.
     pub version: String,
@@ -50,6 +51,26 @@ pub struct SweepFacts {
     pub estimated: Option<TimeEstimate>,
     /// How long it took, in seconds; stops in between are not counted.
     pub took_s: f64,
+    /// Hardware, model, precision, engine, and parallelism, as far as they are stated.
+    #[serde(default, skip_serializing_if = "SystemContext::is_empty")]
+    pub system: SystemContext,
+    /// Everything that is known to decide the server's speed, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The command that began it, without secrets; empty in files of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+}
+
+impl SweepFacts {
+    /// Takes over what a run knows of the system, as far as nothing is known yet: it is the same
+    /// for all points.
+    pub fn know(&mut self, system: &SystemFacts) {
+        if self.settings.is_empty() {
+            self.settings = system.settings();
+        }
+        self.system = SystemContext::new(&self.model, &self.settings);
+    }
 }
 
 /// A sweep in numbers.
@@ -321,6 +342,7 @@ mod tests {
             gpus: None,
             estimated: None,
             took_s: 0.0,
+            ..SweepFacts::default()
         }
     }
 

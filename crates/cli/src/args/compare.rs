@@ -57,7 +57,7 @@ pub(crate) struct CompareArgs {
     /// Read targets from a TOML file
     ///
     /// It holds `[[target]]` tables with name, url, and, where they differ, model, api_key_env,
-    /// headers, gpus, and price_per_gpu_hour.
+    /// headers, gpus, price_per_gpu_hour, and meta.
     #[arg(long = "targets", value_name = "FILE", conflicts_with = "targets")]
     pub(crate) list: Option<PathBuf>,
 
@@ -191,6 +191,13 @@ pub(crate) struct GateArgs {
     /// be repeated
     #[arg(long, value_name = "CONDITIONS")]
     pub(crate) gate: Vec<String>,
+
+    /// Setting of the servers that is compared, such as `engine` or `max_num_seqs`; can be repeated
+    ///
+    /// Any other setting that differs between the servers is a caveat. `engine`, `model`,
+    /// `hardware`, `precision`, `parallelism`, and `logging` stand for all settings of their kind.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) under_test: Vec<String>,
 
     /// Give a verdict even if the sides are not comparable
     #[arg(long)]

@@ -43,7 +43,8 @@ pub(crate) struct ObserveArgs {
 
     /// State what no endpoint reports, as KEY=VALUE; can be repeated
     ///
-    /// For example gpu, gpu_count, quantization, tensor_parallel, or engine_flags.
+    /// For example gpu, gpu_count, quantization, tensor_parallel, or engine_flags. In `compare`,
+    /// NAME.KEY=VALUE states it of the side NAME alone.
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     pub(crate) meta: Vec<String>,
 

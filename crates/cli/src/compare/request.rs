@@ -7,7 +7,9 @@ use goodput_campaign::compare::{BlockOrder, Design, Gate, Quantity};
 use goodput_campaign::sweep::Level;
 use goodput_lab::FolderCommands;
 use goodput_lab::compare::gates;
-use goodput_lab::compare::live::{CompareRequest, NamedTargets, TargetSpec, complete, resolve};
+use goodput_lab::compare::live::{
+    CompareRequest, NamedTargets, TargetSpec, complete, resolve, share_out,
+};
 use goodput_lab::sweep::promise;
 use goodput_model::{GpuPlan, LoadExtent, Plan, Rate};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
@@ -25,7 +27,7 @@ const LOOKS: [u32; 3] = [6, 8, 12];
 
 /// What was typed.
 pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
-    let targets = resolve(&named_targets(args))?;
+    let mut targets = resolve(&named_targets(args))?;
     let mut slo = args.slo.clone();
     let slo_is_default = args.design.search && slo.slo.is_none() && slo.goodput.is_empty();
     if slo_is_default {
@@ -42,6 +44,7 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
         output: &args.output,
     };
     let mut plan = plan::from_flags(&flags)?;
+    share_out(&mut plan.system, &mut targets);
     tell_sides_apart(&mut plan, args, targets.len())?;
     profile_in_turns(args, args.design.at_once)?;
     let gates = gates::read(&args.gate.gate, &Printer::new(false))?;
@@ -204,6 +207,7 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
         margin: args.gate.margin,
         gates,
         same_target: args.aa,
+        under_test: args.gate.under_test.clone(),
         ..Design::default()
     })
 }

@@ -30,6 +30,8 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         insists: args.gate.anyway,
         gpus: &args.gate.gpus,
         prices: &args.gate.price_per_gpu_hour,
+        meta: plan::stated(&args.endpoint.observe.meta)?,
+        under_test: args.gate.under_test.clone(),
         slo: asked.slo,
         attainment: asked.attainment,
         out: args.output.out.clone(),
@@ -44,8 +46,10 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
 }
 
 /// What may be said about saved runs.
-const ABOUT_SAVED: [&str; 16] = [
+const ABOUT_SAVED: [&str; 18] = [
     "targets",
+    "meta",
+    "under_test",
     "reference",
     "margin",
     "gate",
@@ -99,6 +103,8 @@ fn refuse_flags(typed: &[(String, String)], is_live: bool) -> Result<(), Failed>
 fn replan(plan: &Plan, url: &str, args: &CompareArgs) -> Result<Plan, Failed> {
     let mut plan = plan.clone();
     let endpoint = &args.endpoint;
+    // What the user states of the baseline's server is not about this one.
+    plan.system.clear();
     let target = &mut plan.target;
     url.clone_into(&mut target.url);
     if endpoint.model.is_some() {

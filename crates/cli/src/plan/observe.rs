@@ -1,5 +1,7 @@
 //! What should be looked at on the server's side.
 
+use std::collections::BTreeMap;
+
 use goodput_model::Plan;
 
 use crate::args::{EndpointArgs, MetricsSwitch};
@@ -31,14 +33,20 @@ pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed
     }
     let share = args.hooks.traces.as_ref().map(|_| TRACE_SHARE);
     observe.trace_share = typed.trace_share.or(observe.trace_share).or(share);
-    for pair in &typed.meta {
+    plan.system.extend(stated(&typed.meta)?);
+    Ok(())
+}
+
+/// What was typed with `--meta`.
+pub(crate) fn stated(meta: &[String]) -> Result<BTreeMap<String, String>, Failed> {
+    let pair = |pair: &String| {
         let (key, value) = pair
             .split_once('=')
             .filter(|(key, _)| !key.trim().is_empty())
             .ok_or_else(|| Failed::usage("--meta without `=`").hint("write --meta gpu=H200"))?;
-        plan.system.insert(key.trim().to_owned(), value.trim().to_owned());
-    }
-    Ok(())
+        Ok((key.trim().to_owned(), value.trim().to_owned()))
+    };
+    meta.iter().map(pair).collect()
 }
 
 /// A plan from disk lacks the query values of its URLs: they must be given again.

@@ -16,6 +16,9 @@ fn every_endpoint_answers() {
         assert_eq!(mock.get(path).json(), json!({"status": "ok"}), "{path}");
     }
     assert_eq!(mock.get("/version").json(), json!({"version": env!("CARGO_PKG_VERSION")}));
+    let info = mock.get("/server_info").json();
+    assert_eq!(info["engine"], json!("goodput mock"));
+    assert_eq!((&info["max_model_len"], &info["max_num_seqs"]), (&json!(4096), &json!(100_000)));
     let model = &mock.get("/v1/models").json()["data"][0];
     assert_eq!((&model["id"], &model["max_model_len"]), (&json!("mock"), &json!(4096)));
     let page = mock.get("/metrics");

@@ -54,5 +54,16 @@ pub(super) fn setup(fields: &ImportFields<'_>) -> ReportedSetup {
         parallelism: first(&PARALLELISM).map(|n| format!("TP {n}")),
         limits: first(&LIMITS).map(|n| format!("max_model_len {n}")),
         prefix_caching: first(&PREFIX_CACHING),
+        utilisation_lacks: None,
+        model_revision: first(&["model_revision", "revision"]),
+        batch_limit: first(&["max_num_seqs", "max_running_requests"])
+            .map(|n| format!("sequences {n}")),
+        queue_limit: first(&["max_queue", "max_queued_requests"]),
+        batch: None,
+        attention_backend: first(&["attention_backend"]),
+        scheduling: first(&["scheduling", "schedule_policy", "scheduling_policy"]),
+        network: first(&["network"]),
+        storage: first(&["storage"]),
+        logging: first(&["log_level"]).map(|level| format!("level {level}")),
     }
 }

@@ -12,7 +12,7 @@ mod targets;
 use folder::RunsOnDisk;
 pub use folder::{ResumedComparison, read};
 pub use request::CompareRequest;
-pub use targets::{NamedTargets, TargetSpec, complete, resolve};
+pub use targets::{NamedTargets, TargetSpec, complete, resolve, share_out};
 
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! What targets that answer and folders of runs have in common: names, order, and what stands behind
 //! each.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Failed;
@@ -66,6 +67,35 @@ pub fn refer<T>(
     Ok(())
 }
 
+/// What is stated of each of these sides: facts under `NAME.` are those of one side, all others of
+/// every side. A name may be typed in either case.
+pub fn stated(facts: &BTreeMap<String, String>, names: &[&str]) -> Vec<BTreeMap<String, String>> {
+    let place = |fact: &str| {
+        let is_of = |name: &&&str| {
+            let own = fact.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+            own && fact
+                .get(name.len()..)
+                .is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
+        };
+        // Of `a` and `a.b` the longer one is meant.
+        names.iter().enumerate().filter(|(_, name)| is_of(name)).max_by_key(|(_, name)| name.len())
+    };
+    let mut all = vec![BTreeMap::new(); names.len()];
+    // What is stated of one side comes before what is stated of all.
+    for (fact, value) in facts.iter().filter(|(fact, _)| place(fact).is_none()) {
+        for side in &mut all {
+            side.insert(fact.clone(), value.clone());
+        }
+    }
+    for (fact, value) in facts {
+        let Some((side, name)) = place(fact) else { continue };
+        if let (Some(side), Some(own)) = (all.get_mut(side), fact.get(name.len() + 1..)) {
+            side.insert(own.to_owned(), value.clone());
+        }
+    }
+    all
+}
+
 /// One for all, or one for each.
 pub fn each<T: Copy>(given: &[T], sides: usize, flag: &str) -> Result<Vec<Option<T>>, Failed> {
     match given {
@@ -117,5 +147,25 @@ mod tests {
         assert_eq!(order(Some("c")).unwrap(), ["c", "a", "b"]);
         assert_eq!(order(None).unwrap(), ["a", "b", "c"]);
         assert!(order(Some("d")).is_err());
+    }
+
+    #[test]
+    fn facts_of_one_side_come_before_those_of_all() {
+        let facts = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let given = facts(&[
+            ("gpu", "H200"),
+            ("a.max_num_seqs", "256"),
+            ("B.gpu", "H100"),
+            ("c.rack", "7"),
+            ("A.", "x"),
+        ]);
+        let own = [("gpu", "H200"), ("c.rack", "7"), ("A.", "x"), ("max_num_seqs", "256")];
+        let other = [("gpu", "H100"), ("c.rack", "7"), ("A.", "x")];
+        assert_eq!(stated(&given, &["A", "B"]), [facts(&own), facts(&other)]);
+        // A longer name is not that of a shorter one.
+        let nested = stated(&facts(&[("a.b.gpu", "1"), ("a.gpu", "2")]), &["a", "a.b"]);
+        assert_eq!(nested, [facts(&[("gpu", "2")]), facts(&[("gpu", "1")])]);
     }
 }

@@ -7,16 +7,17 @@ mod targets;
 
 pub use folders::answer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::{
     self, CompareFacts, CompareState, Comparison, Design, Floor, Gate, Proof, Quantity, SavedSide,
     Side,
 };
-use goodput_model::{LoadExtent, Plan, Slo};
+use goodput_model::{LoadExtent, Plan, Slo, SystemFacts};
 use goodput_record::{Artifact, FolderError};
 
-use super::names::each;
+use super::names::{each, stated};
 use super::{floor, gates, promised, proof};
 use crate::error::{Failed, folder_failed};
 use crate::host;
@@ -43,6 +44,10 @@ pub struct SavedRequest<'a> {
     pub gpus: &'a [u32],
     /// What one of them costs for an hour, likewise.
     pub prices: &'a [f64],
+    /// What the user states of the servers, of all or as `NAME.KEY` of one.
+    pub meta: BTreeMap<String, String>,
+    /// Settings that the comparison is about.
+    pub under_test: Vec<String>,
     /// An SLO in the place of those that the runs had.
     pub slo: Option<Slo>,
     /// And the share of requests that must keep it.
@@ -84,7 +89,12 @@ pub fn compare(
         let again = Again { replan: request.replan, lens: &lens, out };
         state = measure(lab, &targets, &mut sides, &again)?;
     }
-    let facts = CompareFacts { state, took_s: (goodput_clock::now() - begin).as_secs(), ..facts() };
+    let facts = CompareFacts {
+        state,
+        took_s: (goodput_clock::now() - begin).as_secs(),
+        command: lab.shown_command(),
+        ..facts()
+    };
     Ok((kept, settled.conclude(facts, &targets, &sides)))
 }
 
@@ -154,6 +164,8 @@ struct Settled {
     gpus: Vec<Option<u32>>,
     prices: Vec<Option<f64>>,
     insists: bool,
+    /// What the user states of each side.
+    meta: Vec<BTreeMap<String, String>>,
 }
 
 impl Settled {
@@ -168,7 +180,9 @@ impl Settled {
             gates::check_search(&request.gates)?;
         }
         let (gates, margin) = (request.gates.clone(), request.margin);
-        let mut design = Design { gates, margin, ..design(targets, sides, &levels) };
+        let under_test = request.under_test.clone();
+        let mut design = Design { gates, margin, under_test, ..design(targets, sides, &levels) };
+        let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
         let floor = known_floor(lab, &mut design, sides, request.is_margin_chosen)?;
         Ok(Self {
             levels,
@@ -177,6 +191,7 @@ impl Settled {
             gpus: each(request.gpus, targets.len(), "--gpus")?,
             prices: each(request.prices, targets.len(), "--price-per-gpu-hour")?,
             insists: request.insists,
+            meta: stated(&request.meta, &names),
         })
     }
 
@@ -203,10 +218,13 @@ impl Settled {
         let all = (0..).zip(targets.iter().zip(sides)).zip(behind);
         let side =
             |((place, (target, taken)), behind): ((u32, (&ComparedServer, &SideResults)), _)| {
-                SavedSide {
-                    side: describe(target, taken, behind),
-                    runs: self.levels.cells(place, taken),
+                let mut runs = self.levels.cells(place, taken);
+                let said = self.meta.get(place as usize).cloned().unwrap_or_default();
+                let said = SystemFacts { said, ..SystemFacts::default() }.settings();
+                for run in &mut runs {
+                    run.facts.server.extend(said.clone());
                 }
+                SavedSide { side: describe(target, taken, behind), runs }
             };
         let saved = all.map(side).collect();
         let comparison = compare::saved(facts, design, saved, self.floor, self.insists);
@@ -267,6 +285,7 @@ fn describe(
         model: first.map_or_else(String::new, |first| first.model.clone()),
         gpus: gpus.or(taken.gpus),
         price_per_gpu_hour,
+        ..Side::default()
     }
 }
 

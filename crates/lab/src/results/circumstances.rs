@@ -1,6 +1,7 @@
 //! What it takes to measure the same again, from the files of a run.
 
 use goodput_campaign::saved::Circumstances;
+use goodput_campaign::sweep::SweepSummary;
 use goodput_record::{CampaignFolder, Manifest, RunFolder, State};
 
 /// Of a run. The same whatever its folder is called.
@@ -12,9 +13,16 @@ pub(super) fn of_run(folder: &RunFolder, manifest: &Manifest) -> Circumstances {
     }
 }
 
-/// Of a sweep: what its points have in common, and how to repeat the one that its answer rests on.
-pub(super) fn of_sweep(folder: &CampaignFolder, point: Option<(&str, &Manifest)>) -> Circumstances {
+/// Of a sweep: what its points have in common, and the command that began it; in files of older
+/// versions the one that repeats the run that its answer rests on.
+pub(super) fn of_sweep(
+    folder: &CampaignFolder,
+    summary: &SweepSummary,
+    point: Option<(&str, &Manifest)>,
+) -> Circumstances {
+    let typed = &summary.sweep.command;
     let command = match point {
+        _ if !typed.is_empty() => typed.clone(),
         Some((folder, _)) => format!("goodput run --plan {folder}/plan.toml"),
         None => "goodput sweep --resume .".to_owned(),
     };

@@ -8,6 +8,8 @@ use goodput_campaign::sweep::Level;
 use goodput_files::{MOST_SMALL, read_text_inside};
 use goodput_record::{Campaign, CampaignFolder};
 
+use crate::shell::shell_word;
+
 /// The runs that have a page of their own, and what was asked.
 pub fn comparison_details(path: &Path, comparison: &Comparison) -> ComparisonDetails {
     let is_shadow = comparison.shadow.is_some();
@@ -15,7 +17,12 @@ pub fn comparison_details(path: &Path, comparison: &Comparison) -> ComparisonDet
     // It holds no secrets: values of headers and queries were left out when it was written.
     let plan = read_text_inside(&path.join(file), MOST_SMALL).unwrap_or_default();
     let is_repeatable = comparison.is_paired && !is_shadow;
-    let command = if is_repeatable { command(comparison) } else { String::new() };
+    let typed = comparison.comparison.command.clone();
+    let command = match typed.is_empty() {
+        false => typed,
+        true if is_repeatable => command(comparison),
+        true => String::new(),
+    };
     let circumstances = Circumstances { facts: Vec::new(), plan, command };
     let folders = if is_shadow { Vec::new() } else { folders(path) };
     ComparisonDetails { folders, circumstances }
@@ -68,7 +75,7 @@ fn command(comparison: &Comparison) -> String {
             words.push(name.to_owned());
         }
     }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn rate(level: Level) -> Option<String> {
@@ -83,15 +90,6 @@ fn users(level: Level) -> Option<String> {
         Level::Users(users) => Some(users.to_string()),
         Level::Rate(_) => None,
     }
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/%+@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

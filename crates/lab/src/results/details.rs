@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use goodput_campaign::saved::{PointView, ResultDetails, RunDetails, SavedResult, SweepDetails};
-use goodput_campaign::sweep::{PointStanding, PointSummary, Purpose, SweepSummary};
+use goodput_campaign::sweep::{PointSummary, SweepSummary, representative};
 use goodput_model::Plan;
 use goodput_record::{Artifact, CampaignFolder, FolderError, Manifest, RunFolder};
 use goodput_stats::{Details, Summary, audit_run, completed, details as found_in};
@@ -64,11 +64,11 @@ pub fn sweep_details(
     summary: &SweepSummary,
     observer: &dyn Observer,
 ) -> SweepDetails {
-    let answer = rests_on(summary);
+    let answer = representative(summary);
     let mut found = SweepDetails {
         points: Vec::new(),
         audit: None,
-        circumstances: circumstances::of_sweep(folder, None),
+        circumstances: circumstances::of_sweep(folder, summary, None),
     };
     for PointSummary { folder: name, .. } in &summary.points {
         match read_point(folder.path(), name) {
@@ -80,7 +80,7 @@ pub fn sweep_details(
                 // Without an answer the first stands for all.
                 if is_answer || found.points.is_empty() {
                     let point = Some((name.as_str(), &point.manifest));
-                    found.circumstances = circumstances::of_sweep(folder, point);
+                    found.circumstances = circumstances::of_sweep(folder, summary, point);
                 }
                 found.points.push(view);
             }
@@ -103,15 +103,4 @@ fn read_point(sweep: &Path, name: &str) -> Result<(PointFacts, PointView), Faile
     let folder = RunFolder::open(&path).map_err(unreadable)?;
     let details = details_of(&folder, &plan, &summary)?;
     Ok((PointFacts { plan, manifest }, PointView { folder: name.to_owned(), summary, details }))
-}
-
-/// The last of the runs that confirmed the answer.
-fn rests_on(summary: &SweepSummary) -> Option<&PointSummary> {
-    let confirmed = summary.goodput.as_ref()?.confirmed?;
-    let is_it = |PointSummary { point, standing, .. }: &&PointSummary| {
-        matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
-            && point.ask.level.value() == confirmed
-            && *standing == PointStanding::Met
-    };
-    summary.points.iter().rfind(is_it)
 }

@@ -37,11 +37,19 @@ pub struct Lab {
     pub is_led: bool,
     /// What the program was built from, for the manifests of its runs.
     pub build: Option<BuildFacts>,
+    /// The command that began all of it, without secrets; empty where there is none.
+    pub command: String,
     /// Where runs are carried out.
     pub runner: Box<dyn Runner>,
 }
 
 impl Lab {
+    /// The command that began all of it, as it may be written down: what endpoints have taken for
+    /// a secret by now is left out too.
+    pub(crate) fn shown_command(&self) -> String {
+        goodput_wire::scrub(self.command.clone())
+    }
+
     /// Runs in this process, without hooks.
     pub fn new(observer: Arc<dyn Observer>, interrupt: Interrupt) -> Self {
         Self {
@@ -54,6 +62,7 @@ impl Lab {
             shard: Shard::WHOLE,
             is_led: false,
             build: None,
+            command: String::new(),
             runner: Box::new(InProcess),
         }
     }

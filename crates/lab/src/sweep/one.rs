@@ -120,6 +120,8 @@ impl<'a> Sweep<'a> {
             gpus: request.gpus,
             estimated: None,
             took_s: 0.0,
+            command: lab.shown_command(),
+            ..SweepFacts::default()
         };
         let facts = match earlier.filter(|_| !points.is_empty()) {
             Some(earlier) => SweepFacts { state: SweepState::Unfinished, ..earlier.sweep },
@@ -211,6 +213,7 @@ impl<'a> Sweep<'a> {
         took: Nanos,
     ) -> Result<Outcome, Failed> {
         self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
+        self.facts.know(&summary.run.system);
         let figures = Figures::from_summary(summary);
         let standing = judge(&figures, &self.request.sweep);
         self.points.push((saved::name(path), Point { ask, figures }));

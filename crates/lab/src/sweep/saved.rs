@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use goodput_campaign::sweep::{
     Figures, Point, PointAsk, SweepFacts, SweepState, SweepSummary, Sweeps,
 };
+use goodput_model::SystemContext;
 use goodput_record::{Artifact, CampaignFolder, FolderError};
 
 use super::many;
@@ -77,11 +78,14 @@ fn facts(folder: &CampaignFolder, request: &SweepRequest) -> Option<SweepFacts> 
         started: run.started,
         state: SweepState::Unfinished,
         target: run.target,
-        model: run.model,
+        model: run.model.clone(),
         workload: run.workload,
         gpus: request.gpus,
         estimated: None,
         took_s: 0.0,
+        settings: run.system.settings(),
+        system: SystemContext::new(&run.model, &run.system.settings()),
+        ..SweepFacts::default()
     })
 }
 

@@ -27,7 +27,7 @@ fn sglang_shows_its_settings_and_its_keys_are_left_out() {
     let mut many = server.clone();
     let models = json!({"data": [{"id": "other", "owned_by": "sglang", "max_model_len": 1},
         {"id": "m", "owned_by": "sglang", "root": "m", "max_model_len": 32768}]});
-    let mut expected = vec![
+    let expected = vec![
         "attention_backend=fa3",
         "data_parallel=2",
         "engine=sglang",
@@ -54,7 +54,6 @@ fn sglang_shows_its_settings_and_its_keys_are_left_out() {
     for n in 0..400 {
         many[format!("setting_{n}")] = json!(n);
     }
-    expected.retain(|fact| *fact != "log_level=info");
     assert_eq!(found(&[page("server_info", many), page("models", models)]), expected);
 }
 

@@ -1,5 +1,8 @@
 //! Small endpoints: tokens of a text and back, the list of models, the version.
 
+use goodput_sim::{EngineProfile, Profile};
+use serde_json::{Value, json};
+
 use super::ask::{RequestRules, check_model};
 use super::chat::{Render, ids, of_text};
 use super::fields::{ObjectFields, parse, wrong};
@@ -54,8 +57,8 @@ pub(crate) fn detokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8
     check_model(&fields, rules)?;
     let tokens = match fields.get("tokens") {
         None => return Err(ApiRefusal::field("tokens", "`tokens` is missing")),
-        Some(serde_json::Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
-        Some(serde_json::Value::Array(tokens)) => ids("tokens", tokens)?,
+        Some(Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
+        Some(Value::Array(tokens)) => ids("tokens", tokens)?,
         Some(other) => return Err(wrong("tokens", "a list of token IDs", other)),
     };
     let mut out = br#"{"prompt":"#.to_vec();
@@ -86,6 +89,30 @@ pub(crate) fn models(head: &EventHead<'_>, rules: &RequestRules<'_>) -> Vec<u8> 
     }
     out.extend_from_slice(b"]}");
     out
+}
+
+/// `/server_info`: what decides the engine's speed, under the names that vLLM has for it.
+pub(crate) fn server_info(profile: &Profile) -> Vec<u8> {
+    let mut all = vec![
+        ("engine", Some(json!("goodput mock"))),
+        ("version", Some(json!(env!("CARGO_PKG_VERSION")))),
+        ("max_model_len", Some(json!(profile.longest_request()))),
+    ];
+    match &profile.engine {
+        EngineProfile::Delays(delays) => all.extend([
+            ("max_num_seqs", (delays.slots < u32::MAX).then(|| json!(delays.slots))),
+            ("max_queue", delays.max_queue.map(|most| json!(most))),
+        ]),
+        EngineProfile::Batching(engine) => all.extend([
+            ("max_num_seqs", Some(json!(engine.scheduler.max_num_seqs))),
+            ("max_num_batched_tokens", Some(json!(engine.scheduler.max_num_batched_tokens))),
+            ("max_queue", engine.scheduler.max_queue.map(|most| json!(most))),
+            ("block_size", Some(json!(engine.kv.block_tokens))),
+            ("enable_prefix_caching", Some(json!(engine.kv.prefix_caching))),
+        ]),
+    }
+    let known = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(known.collect()).to_string().into_bytes()
 }
 
 /// `/version`.

@@ -373,6 +373,14 @@ impl CaveatCode {
                  cache.",
                 "Make them equal, or pass `--anyway` and mention the difference with the result.",
             ),
+            Self::ServerSettingsDiffer => (
+                "The servers of a comparison are set up differently",
+                "A setting that decides a server's speed differs between the sides, and is not \
+                 what the comparison is about. A difference in figures may come from it: an engine \
+                 with tuned settings against one with its defaults.",
+                "Give all servers the same settings, or name the one that is compared with \
+                 `--under-test NAME`.",
+            ),
             Self::NotSameRequests => (
                 "The sides got different requests",
                 "The hashes of what was sent differ, so a difference may come from the requests.",

@@ -7,8 +7,8 @@ use goodput_campaign::compare::{
 
 use goodput_model::{Caveat, CaveatCode, Severity};
 
-use super::shadow;
 use super::words::{FigureWords, label, level, several};
+use super::{servers, shadow};
 use goodput_document::SeverityMark;
 use goodput_document::number::duration;
 use goodput_document::number::{count, trimmed};
@@ -24,6 +24,7 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         let first = if place == 0 { "Sides" } else { "" };
         notes.push((first, side_text(side, &label(comparison, place as u32), place)));
     }
+    notes.extend(servers::systems(comparison));
     let facts = &comparison.comparison;
     if !facts.workload.is_empty() {
         notes.push(("Workload", plain(&facts.workload)));
@@ -57,6 +58,9 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         notes.push(("Runs", text.to_owned()));
     }
     notes.extend(state(comparison));
+    if !facts.command.is_empty() {
+        notes.push(("Command", plain(&facts.command)));
+    }
     notes
 }
 

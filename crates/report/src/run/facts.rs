@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::EndedBy;
 use goodput_stats::steady::{Steadiness, SteadyAnswer as Steady};
-use goodput_stats::{GoalSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
+use goodput_stats::{GoalSummary, LoadSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
 use super::{MARKDOWN, TEXT, ranks, server, workload};
 use goodput_document::number::{amount, cell, count, known, plural};
@@ -73,16 +73,21 @@ fn requests(summary: &Summary) -> String {
     sample
 }
 
+/// A closed loop in words. One user is a batch of one; a cold start test has no load.
+fn closed(load: &LoadSummary) -> String {
+    match (load.idle_s, load.concurrency.unwrap_or(0)) {
+        (Some(idle), _) => format!("cold start test, {} s idle before each request", amount(idle)),
+        (None, 1) => "closed loop, 1 user (a batch of 1)".to_owned(),
+        (None, users) => format!("closed loop, {users} users"),
+    }
+}
+
 fn load(summary: &Summary) -> String {
     let load = &summary.load;
     let rate = |rate: Option<f64>| known(rate, amount);
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
     match load.mode.as_str() {
-        "closed" => format!(
-            "closed loop, {} users; {} req/s sent",
-            load.concurrency.unwrap_or(0),
-            rate(load.delivered_rps)
-        ),
+        "closed" => format!("{}; {} req/s sent", closed(load), rate(load.delivered_rps)),
         "burst" => format!("burst: {} requests at once", count(summary.requests.scheduled)),
         mode => {
             let kind = match load.max_concurrency {
@@ -234,7 +239,7 @@ pub(super) fn offered(summary: &Summary) -> String {
 pub(super) fn load_in_short(summary: &Summary) -> String {
     let load = &summary.load;
     let how = match (load.mode.as_str(), load.offered_rps) {
-        ("closed", _) => format!("closed loop, {} users", load.concurrency.unwrap_or(0)),
+        ("closed", _) => closed(load),
         ("burst", _) => "burst: all at once".to_owned(),
         (_, Some(rate)) => {
             let unit = if summary.sessions.is_some() { "sessions/s" } else { "req/s" };

@@ -138,6 +138,7 @@ pub(crate) fn summary() -> SweepSummary {
                 parts: Vec::new(),
             }),
             took_s: 792.0,
+            ..SweepFacts::default()
         },
         plan: plan(Some("p99 ttft < 500ms")),
         goodput: Some(found()),

@@ -1,8 +1,8 @@
 //! A run of ours in the form of the others, so that the same list is gone through.
 
 use goodput_model::{
-    LengthDistribution, LengthRange, Plan, Reported, ReportedGoodput, ReportedLoad, ReportedMetric,
-    ReportedMode, ReportedWarmup, Severity, SourcePlan, SourceTool, Verdict,
+    Caveat, LengthDistribution, LengthRange, Plan, Reported, ReportedGoodput, ReportedLoad,
+    ReportedMetric, ReportedMode, ReportedWarmup, Severity, SourcePlan, SourceTool, Verdict,
 };
 
 use super::{Audit, Item, Source, Status, audit_reported, system};
@@ -12,16 +12,7 @@ use crate::summary::{Metric, RunState, Summary};
 /// lengths; a summary alone is read too.
 pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
     let run = reported(summary, plan);
-    let mut items = vec![verdict(summary)];
-    items.extend(summary.caveats.iter().map(|caveat| Item {
-        check: format!("caveat_{}", caveat.code),
-        title: caveat.code.name().replace('_', " "),
-        status: if caveat.severity == Severity::Void { Status::Wrong } else { Status::Doubtful },
-        severity: caveat.severity,
-        evidence: caveat.message.clone(),
-        advice: caveat.advice.clone().unwrap_or_default(),
-        source: Source::OwnVerdict,
-    }));
+    let mut items = own_items(summary.verdict, &summary.caveats, "run");
     let is_simulated = summary.run.is_simulated();
     // A simulated engine has no hardware that anybody could state.
     let could_exist = |item: &Item| {
@@ -31,39 +22,54 @@ pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
     Audit::new(&run, items)
 }
 
-fn verdict(summary: &Summary) -> Item {
-    let by_caveats = Verdict::from_caveats(&summary.caveats);
-    if summary.verdict != by_caveats {
+/// The verdict of a result of ours and the caveats behind it; `what` it is, in a word.
+pub fn own_items(verdict: Verdict, caveats: &[Caveat], what: &str) -> Vec<Item> {
+    let of = |caveat: &Caveat| Item {
+        check: format!("caveat_{}", caveat.code),
+        title: caveat.code.name().replace('_', " "),
+        status: if caveat.severity == Severity::Void { Status::Wrong } else { Status::Doubtful },
+        severity: caveat.severity,
+        evidence: caveat.message.clone(),
+        advice: caveat.advice.clone().unwrap_or_default(),
+        source: Source::OwnVerdict,
+    };
+    std::iter::once(own_verdict(verdict, caveats, what)).chain(caveats.iter().map(of)).collect()
+}
+
+fn own_verdict(stated: Verdict, all: &[Caveat], what: &str) -> Item {
+    let title = format!("the {what}'s verdict");
+    let by_caveats = Verdict::from_caveats(all);
+    if stated != by_caveats {
         return Item {
             check: "own_verdict".to_owned(),
-            title: "the run's verdict".to_owned(),
+            title,
             status: Status::Wrong,
             severity: Severity::Void,
             evidence: format!(
                 "{} is stated, {} follows from the caveats in the file",
-                summary.verdict.name(),
+                stated.name(),
                 by_caveats.name()
             ),
             advice: super::arithmetic::ADVICE.to_owned(),
             source: Source::OwnVerdict,
         };
     }
-    let (status, severity) = match summary.verdict {
+    let (status, severity) = match stated {
         Verdict::Valid => (Status::Ok, Severity::Info),
         Verdict::Suspect => (Status::Doubtful, Severity::Warn),
         Verdict::Void => (Status::Wrong, Severity::Void),
     };
-    let caveats = match summary.caveats.len() {
+    let caveats = match all.len() {
         0 => "without caveats".to_owned(),
         1 => "with one caveat".to_owned(),
         n => format!("with {n} caveats"),
     };
     Item {
         check: "own_verdict".to_owned(),
-        title: "the run's verdict".to_owned(),
+        title,
         status,
         severity,
-        evidence: format!("{} {caveats}", summary.verdict.name()),
+        evidence: format!("{} {caveats}", stated.name()),
         advice: String::new(),
         source: Source::OwnVerdict,
     }

@@ -5,17 +5,26 @@
 use goodput_model::{Reported, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, ReportContents};
-use super::words::number;
+use super::words::{self, number};
 use super::{Check, CheckFinding};
 
-pub(super) const CHECKS: [Check; 12] = [
+pub(super) const CHECKS: [Check; 21] = [
     Check::new(ReportContents, "model", "model", model),
+    Check::new(ReportContents, "model_revision", "model revision", model_revision),
     Check::new(Checklist, "hardware", "hardware", hardware),
     Check::new(ReportContents, "driver", "driver", driver),
     Check::new(Checklist, "precision", "precision", precision),
     Check::new(ReportContents, "engine", "engine and version", engine),
     Check::new(ReportContents, "parallelism", "parallelism", parallelism),
     Check::new(ReportContents, "max_lengths", "limits", limits),
+    Check::new(ReportContents, "batch_limit", "batch limit", batch_limit),
+    Check::new(Checklist, "batch_size", "batch size", batch_size),
+    Check::new(ReportContents, "queue_limit", "queue limit", queue_limit),
+    Check::new(ReportContents, "attention_backend", "attention backend", attention_backend),
+    Check::new(ReportContents, "scheduling", "scheduling policy", scheduling),
+    Check::new(ReportContents, "network", "network", network),
+    Check::new(ReportContents, "storage", "storage", storage),
+    Check::new(CommonMistakes, "logging", "engine logging", logging),
     Check::new(ReportContents, "prefix_caching", "prefix caching", prefix_caching),
     Check::new(ReportContents, "engine_flags", "engine settings", flags),
     Check::new(CommonMistakes, "per_gpu_throughput", "throughput per GPU", per_gpu),
@@ -32,7 +41,7 @@ fn stated(fact: Option<&String>, advice: &str) -> CheckFinding {
 }
 
 fn model(run: &Reported) -> Option<CheckFinding> {
-    Some(stated(run.model.as_ref(), "state the model and its revision"))
+    Some(stated(run.model.as_ref(), "state the model"))
 }
 
 /// What to do about a fact that is missing: in a run of ours there is a flag for each.
@@ -112,6 +121,79 @@ fn limits(run: &Reported) -> Option<CheckFinding> {
     setting(run, run.setup.limits.as_ref(), &advice(run, what, flags))
 }
 
+fn model_revision(run: &Reported) -> Option<CheckFinding> {
+    let what = "state the revision: weights change under one name";
+    let advice = advice(run, what, "--meta model_revision=0e9e39f");
+    Some(stated(run.setup.model_revision.as_ref(), &advice))
+}
+
+fn batch_limit(run: &Reported) -> Option<CheckFinding> {
+    let what = "state the most sequences in a batch: it decides between latency and throughput";
+    let advice = advice(run, what, "--meta max_num_seqs=256");
+    setting(run, run.setup.batch_limit.as_ref(), &advice)
+}
+
+/// Of a result that does not state it, from the requests in flight: by Little's law.
+fn batch_size(run: &Reported) -> Option<CheckFinding> {
+    let in_flight = || Some(run.requests_per_s? * words::mean_e2e_s(run)?);
+    let batch = run.setup.batch.clone().or_else(|| {
+        let requests = run.load.mean_concurrency.or_else(in_flight)?;
+        Some(format!("{} requests in flight on average: no more in a batch", number(requests)))
+    });
+    let advice = match run.tool {
+        SourceTool::Goodput => "let the run read the server's metrics page (--metrics-url)",
+        _ => "state how many requests the server ran at once",
+    };
+    Some(stated(batch.as_ref(), advice))
+}
+
+fn queue_limit(run: &Reported) -> Option<CheckFinding> {
+    let what = "state how many requests may wait: a longer queue hides rejections in the tail";
+    let advice = advice(run, what, "--meta max_queue=none");
+    setting(run, run.setup.queue_limit.as_ref(), &advice)
+}
+
+fn attention_backend(run: &Reported) -> Option<CheckFinding> {
+    let advice =
+        advice(run, "state what computes attention", "--meta attention_backend=FLASHINFER");
+    setting(run, run.setup.attention_backend.as_ref(), &advice)
+}
+
+fn scheduling(run: &Reported) -> Option<CheckFinding> {
+    let what = "state the order in which requests are served";
+    setting(run, run.setup.scheduling.as_ref(), &advice(run, what, "--meta scheduling=fcfs"))
+}
+
+fn network(run: &Reported) -> Option<CheckFinding> {
+    let what = "state the network between client and server";
+    Some(stated(run.setup.network.as_ref(), &advice(run, what, "--meta network=25GbE")))
+}
+
+fn storage(run: &Reported) -> Option<CheckFinding> {
+    let what = "state where weights and offloaded caches lie";
+    Some(stated(run.setup.storage.as_ref(), &advice(run, what, "--meta storage=NVMe")))
+}
+
+/// Words of a level at which an engine writes lines for each request or each step.
+const VERBOSE: [&str; 4] = ["debug", "trace", "verbose", "requests true"];
+
+fn logging(run: &Reported) -> Option<CheckFinding> {
+    let what = "state how much the engine logs: a line for each request costs processor time";
+    let advice = advice(run, what, "--meta log_level=info --meta log_requests=false");
+    let Some(stated) = &run.setup.logging else {
+        return setting(run, None, &advice);
+    };
+    let small = stated.to_lowercase();
+    Some(if VERBOSE.iter().any(|word| small.contains(word)) {
+        CheckFinding::doubtful(
+            format!("{stated}: the engine spends time on its log"),
+            "measure with the log level of production, without a line for each request",
+        )
+    } else {
+        CheckFinding::ok(stated.clone())
+    })
+}
+
 fn prefix_caching(run: &Reported) -> Option<CheckFinding> {
     let what = "state whether the prefix cache is on: it decides what a prompt costs";
     let advice = advice(run, what, "--meta prefix_caching=off");
@@ -153,7 +235,12 @@ fn utilisation(run: &Reported) -> Option<CheckFinding> {
         }
         _ => "watch GPU, memory bandwidth, and KV cache during the run",
     };
-    Some(stated(run.setup.utilisation.as_ref(), advice))
+    Some(match (&run.setup.utilisation, &run.setup.utilisation_lacks) {
+        (Some(stated), Some(lacking)) => {
+            CheckFinding::missing(format!("{stated}; not stated: {lacking}"), advice)
+        }
+        (stated, _) => self::stated(stated.as_ref(), advice),
+    })
 }
 
 fn seed(run: &Reported) -> Option<CheckFinding> {

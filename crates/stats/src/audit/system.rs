@@ -3,11 +3,20 @@
 
 use goodput_model::{ReportedSetup, SystemFacts};
 
-use super::words::percent;
+use super::words::{number, percent};
 use crate::summary::{GpuDevice, Summary};
 
 /// Checks about hardware and engine.
-pub(super) const CHECKS: [&str; 10] = [
+pub(super) const CHECKS: [&str; 19] = [
+    "model_revision",
+    "batch_limit",
+    "batch_size",
+    "queue_limit",
+    "attention_backend",
+    "scheduling",
+    "network",
+    "storage",
+    "logging",
     "hardware",
     "driver",
     "precision",
@@ -34,7 +43,7 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
         hardware: fact(&["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"])
             .or_else(|| first.and_then(|gpu| own(&gpu.name))),
         gpus: count.and_then(|text| text.parse().ok()).or(seen),
-        interconnect: fact(&["interconnect", "nvlink", "network", "topology"])
+        interconnect: fact(&["interconnect", "nvlink", "topology"])
             .or_else(|| first.and_then(|gpu| own(&gpu.interconnect))),
         precision: together(system, &[("", "quantization"), ("", "precision"), ("", "dtype")]),
         engine: engine(system),
@@ -61,6 +70,20 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
         ),
         prefix_caching: fact(&["prefix_caching", "enable_prefix_caching"])
             .or_else(|| hits(summary)),
+        utilisation_lacks: lacks(summary),
+        model_revision: fact(&["model_revision", "revision"]),
+        batch_limit: together(
+            system,
+            &[("sequences ", "max_num_seqs"), ("tokens ", "max_batched_tokens")],
+        ),
+        queue_limit: fact(&["max_queue", "queue_limit"]),
+        batch: batch(summary),
+        attention_backend: fact(&["attention_backend"]),
+        scheduling: fact(&["scheduling", "scheduling_policy", "schedule_policy"])
+            .or_else(|| system.settings().remove("schedule_policy")),
+        network: fact(&["network"]),
+        storage: fact(&["storage"]),
+        logging: logging(system),
     }
 }
 
@@ -93,6 +116,34 @@ fn hits(summary: &Summary) -> Option<String> {
     let observed = summary.cache.as_ref().and_then(|cache| cache.observed);
     let share = counted.or(observed).filter(|share| *share > 0.0)?;
     Some(format!("on: {} of the prompt tokens came from it", percent(share)))
+}
+
+/// How much the engine logs: its level, and whether it logs each request.
+fn logging(system: &SystemFacts) -> Option<String> {
+    let stated = system.fact(&["logging"]).map(str::to_owned);
+    stated.or_else(|| together(system, &[("level ", "log_level"), ("requests ", "log_requests")]))
+}
+
+/// How many sequences the batch had, as the server reports it.
+fn batch(summary: &Summary) -> Option<String> {
+    let levels = &summary.server.as_ref()?.levels;
+    let level = levels.get("batch_size").or_else(|| levels.get("running"))?;
+    Some(format!("{} on average, {} at most", number(level.mean), number(level.max)))
+}
+
+/// Of the three figures that tell which resource is scarce, those that were not sampled.
+fn lacks(summary: &Summary) -> Option<String> {
+    let has = |names: &[&str]| {
+        serving(summary).any(|device| names.iter().any(|name| device.levels.contains_key(*name)))
+    };
+    let kv = summary.server.as_ref().is_some_and(|server| server.levels.contains_key("kv_usage"));
+    let all = [
+        (has(&["busy", "sm_active"]), "GPU"),
+        (has(&["dram_active"]), "memory bandwidth"),
+        (kv, "KV cache"),
+    ];
+    let lacking: Vec<_> = all.iter().filter(|(is_there, _)| !is_there).map(|one| one.1).collect();
+    (!lacking.is_empty()).then(|| lacking.join(", "))
 }
 
 /// How busy things were, as far as they were sampled.
@@ -148,7 +199,11 @@ mod tests {
         assert_eq!(items.len(), CHECKS.len());
         for item in &items {
             assert_eq!(item.status, Status::Missing, "{}", item.check);
-            let flag = if item.check == "utilisation" { "--gpu" } else { "--meta " };
+            let flag = match item.check.as_str() {
+                "utilisation" => "--gpu",
+                "batch_size" => "--metrics-url",
+                _ => "--meta ",
+            };
             assert!(item.advice.contains(flag), "{}: {}", item.check, item.advice);
         }
         // A simulated engine runs on no hardware.
@@ -157,60 +212,90 @@ mod tests {
         assert_eq!(said(|run| run.run.system.found = elsewhere), []);
     }
 
+    /// Everything is known, by one source or another.
+    fn tell_everything(run: &mut Summary) {
+        let level = |mean: f64| LevelSummary { mean, max: mean, ..LevelSummary::default() };
+        let system = &mut run.run.system;
+        let gpu = GpuFacts {
+            name: "NVIDIA H200".to_owned(),
+            interconnect: "18 NVLinks".to_owned(),
+            ..GpuFacts::default()
+        };
+        system.gpus = vec![gpu; 2];
+        system.gpu_driver = "570.1".to_owned();
+        let (url, engine) = ("http://x/metrics".to_owned(), "vllm".to_owned());
+        system.metrics = vec![MetricsSource { url, engine }];
+        system.found = facts(&[
+            ("engine_version", "0.32.0"),
+            ("dtype", "bfloat16"),
+            ("tensor_parallel", "2"),
+            ("max_model_len", "4096"),
+            ("engine_flags", "enforce_eager=true schedule_policy=lpm"),
+            ("model_revision", "0e9e39f"),
+            ("max_num_seqs", "64"),
+            ("max_queue", "512"),
+            ("attention_backend", "FLASHINFER"),
+            ("log_level", "info"),
+        ]);
+        system.said = facts(&[
+            ("dtype", "fp8"),
+            ("gpu", "H200 SXM"),
+            ("gpu_count", "4"),
+            ("network", "25GbE"),
+            ("log_requests", "false"),
+        ]);
+        let device = |busy: f64| GpuDevice {
+            levels: [("busy".to_owned(), level(busy))].into(),
+            ..GpuDevice::default()
+        };
+        run.gpu =
+            Some(GpuSummary { devices: vec![device(0.5), device(0.9)], ..GpuSummary::default() });
+        run.server = Some(ServerSummary {
+            levels: [
+                ("kv_usage".to_owned(), level(0.25)),
+                ("running".to_owned(), LevelSummary { max: 16.0, ..level(12.0) }),
+            ]
+            .into(),
+            prefix_hit_rate_counted: Some(0.5),
+            ..ServerSummary::default()
+        });
+    }
+
     #[test]
     fn what_is_known_is_stated_by_the_user_first() {
-        let level = |mean: f64| LevelSummary { mean, max: mean, ..LevelSummary::default() };
-        let items = said(|run| {
-            let system = &mut run.run.system;
-            let gpu = GpuFacts {
-                name: "NVIDIA H200".to_owned(),
-                interconnect: "18 NVLinks".to_owned(),
-                ..GpuFacts::default()
-            };
-            system.gpus = vec![gpu; 2];
-            system.gpu_driver = "570.1".to_owned();
-            let (url, engine) = ("http://x/metrics".to_owned(), "vllm".to_owned());
-            system.metrics = vec![MetricsSource { url, engine }];
-            system.found = facts(&[
-                ("engine_version", "0.32.0"),
-                ("dtype", "bfloat16"),
-                ("tensor_parallel", "2"),
-                ("max_model_len", "4096"),
-                ("engine_flags", "enforce_eager=true"),
-            ]);
-            system.said = facts(&[("dtype", "fp8"), ("gpu", "H200 SXM"), ("gpu_count", "4")]);
-            let device = |busy: f64| GpuDevice {
-                levels: [("busy".to_owned(), level(busy))].into(),
-                ..GpuDevice::default()
-            };
-            run.gpu = Some(GpuSummary {
-                devices: vec![device(0.5), device(0.9)],
-                ..GpuSummary::default()
-            });
-            run.server = Some(ServerSummary {
-                levels: [("kv_usage".to_owned(), level(0.25))].into(),
-                prefix_hit_rate_counted: Some(0.5),
-                ..ServerSummary::default()
-            });
-        });
+        let items = said(tell_everything);
         let evidence: Vec<_> =
             items.iter().map(|item| (item.check.as_str(), item.evidence.as_str())).collect();
         assert_eq!(
             evidence,
             [
+                ("model_revision", "0e9e39f"),
+                ("batch_limit", "sequences 64"),
+                ("batch_size", "12 on average, 16 at most"),
+                ("queue_limit", "512"),
+                ("attention_backend", "FLASHINFER"),
+                ("scheduling", "lpm"),
+                ("network", "25GbE"),
+                ("storage", "not stated"),
+                ("logging", "level info, requests false"),
                 ("hardware", "H200 SXM, 4 GPUs, 18 NVLinks"),
                 ("driver", "570.1"),
                 ("precision", "fp8"),
                 ("engine", "vllm 0.32.0"),
                 ("parallelism", "TP 2"),
-                ("max_lengths", "sequences of 4096"),
+                ("max_lengths", "sequences of 4096, batches of sequences 64"),
                 ("prefix_caching", "on: 50 % of the prompt tokens came from it"),
                 ("engine_flags", "the file holds settings of the server"),
                 ("per_gpu_throughput", "100 output tokens/s on 4 GPUs: 25 each"),
-                ("utilisation", "GPU busy 70 %, KV cache 25 % on average"),
+                (
+                    "utilisation",
+                    "GPU busy 70 %, KV cache 25 % on average; not stated: memory bandwidth"
+                ),
             ]
         );
-        assert!(items.iter().all(|item| item.status == Status::Ok));
+        let missing = items.iter().filter(|item| item.status != Status::Ok);
+        let missing: Vec<_> = missing.map(|item| item.check.as_str()).collect();
+        assert_eq!(missing, ["storage", "utilisation"]);
     }
 
     #[test]
@@ -236,7 +321,7 @@ mod tests {
         };
         let (rate, busy) = per_gpu(&[Some(0.0), Some(0.8), Some(0.0), Some(0.6)]);
         assert_eq!(rate, "100 output tokens/s on 2 GPUs: 50 each");
-        assert_eq!(busy, "GPU busy 70 % on average");
+        assert!(busy.starts_with("GPU busy 70 % on average; "), "{busy}");
         // Where this is unknown, or none was seen at work, all of them count.
         for unknown in [[None; 4], [Some(0.0); 4]] {
             assert_eq!(per_gpu(&unknown).0, "100 output tokens/s on 4 GPUs: 25 each");

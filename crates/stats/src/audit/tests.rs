@@ -115,6 +115,16 @@ fn result(n: u64) -> Reported {
         parallelism: fact("TP 8"),
         limits: fact("max_model_len 4096"),
         prefix_caching: fact("off"),
+        utilisation_lacks: None,
+        model_revision: fact("0e9e39f"),
+        batch_limit: fact("sequences 256"),
+        queue_limit: fact("none"),
+        batch: fact("3.3 on average"),
+        attention_backend: fact("flashinfer"),
+        scheduling: fact("fcfs"),
+        network: fact("25GbE"),
+        storage: fact("NVMe"),
+        logging: fact("level info"),
     };
     run.details = Some(requests);
     run
@@ -216,6 +226,26 @@ const SAMPLE: [Case; 24] = [
     ("hardware", |r| r.setup = ReportedSetup::default(), Missing, Info),
     ("precision", |r| r.setup.precision = None, Missing, Info),
     ("engine", |r| r.setup.engine = None, Missing, Info),
+];
+
+const SETUP: [Case; 12] = [
+    ("model_revision", |r| r.setup.model_revision = None, Missing, Info),
+    ("batch_limit", |r| (r.setup.batch_limit, r.setup.flags) = (None, None), Missing, Info),
+    ("batch_size", |r| r.setup.batch = None, Status::Ok, Info),
+    ("batch_size", |r| (r.setup.batch, r.requests_per_s) = (None, None), Missing, Info),
+    ("queue_limit", |r| (r.setup.queue_limit, r.setup.flags) = (None, None), Missing, Info),
+    (
+        "attention_backend",
+        |r| (r.setup.attention_backend, r.setup.flags) = (None, None),
+        Missing,
+        Info,
+    ),
+    ("scheduling", |r| (r.setup.scheduling, r.setup.flags) = (None, None), Missing, Info),
+    ("network", |r| r.setup.network = None, Missing, Info),
+    ("storage", |r| r.setup.storage = None, Missing, Info),
+    ("logging", |r| (r.setup.logging, r.setup.flags) = (None, None), Missing, Info),
+    ("logging", |r| r.setup.logging = Some("level DEBUG".to_owned()), Doubtful, Warn),
+    ("utilisation", |r| r.setup.utilisation_lacks = Some("KV cache".to_owned()), Missing, Info),
 ];
 
 const TOOL: [Case; 25] = [
@@ -468,7 +498,7 @@ fn each_speaks(clean: &Reported, cases: &[Case]) {
 
 #[test]
 fn every_check_speaks_when_it_should() {
-    let cases = [&LOAD[..], &SAMPLE, &TOOL, &ARITHMETIC].concat();
+    let cases = [&LOAD[..], &SAMPLE, &SETUP, &TOOL, &ARITHMETIC].concat();
     each_speaks(&clean(), &cases);
     each_speaks(&detailed(), &DETAILED);
     for check in checks() {

@@ -69,12 +69,20 @@ pub(super) fn no_warmup(e: &Evidence<'_>) -> Option<Caveat> {
 /// A closed loop asks the next question when the last is answered: it never offers more than the
 /// server takes.
 pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Caveat> {
-    let Mode::Closed { concurrency, .. } = e.plan.load.mode else { return None };
-    (e.requests.ok > 0).then(|| {
-        let message = format!(
-            "closed loop: each of {concurrency} users waits for its answer before sending again, \
-             so the queueing of real traffic does not show"
-        );
+    let Mode::Closed { concurrency, pause_first, .. } = e.plan.load.mode else { return None };
+    (e.requests.ok > 0 && !pause_first).then(|| {
+        let message = match concurrency {
+            1 => {
+                "closed loop with one user: the server never has more than one request, a batch of \
+                  1, so the latencies are the lowest it can reach, and the throughput says nothing \
+                  about its capacity"
+                    .to_owned()
+            }
+            _ => format!(
+                "closed loop: each of {concurrency} users waits for its answer before sending \
+                 again, so the queueing of real traffic does not show"
+            ),
+        };
         let rate = e.completions_per_s.filter(|rate| *rate > 0.0);
         let flag =
             rate.map_or("--rate".to_owned(), |rate| format!("--rate {}", advice::rate(rate)));

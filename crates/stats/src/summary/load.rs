@@ -33,6 +33,9 @@ pub struct LoadSummary {
     pub sent_gaps: Option<GapTest>,
     /// Users of a closed loop.
     pub concurrency: Option<u32>,
+    /// Cold start test (`--idle`): seconds without load before each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_s: Option<f64>,
     /// Cap of a capped loop.
     pub max_concurrency: Option<u32>,
     /// Requests that the cap held back.

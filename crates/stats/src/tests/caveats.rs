@@ -284,6 +284,18 @@ fn a_closed_loop_says_that_it_is_one() {
         advice(&s, "closed_loop"),
         "for latencies under real traffic, measure with --rate 9.5"
     );
+    let message = |s: &Summary| {
+        let found = s.caveats.iter().find(|caveat| caveat.code.name() == "closed_loop");
+        found.map(|caveat| caveat.message.clone()).unwrap_or_default()
+    };
+    assert!(message(&s).contains("one user") && message(&s).contains("a batch of 1"), "{s:?}");
+    plan.load.mode = closed(2);
+    assert!(message(&summary(&plan, &steady(20))).contains("each of 2 users"));
+    // A cold start test has no load, and its idle time is stated.
+    let think_time = Duration::from_secs(30);
+    plan.load.mode = Mode::Closed { concurrency: 1, think_time, pause_first: true };
+    let idle = summary(&plan, &steady(20));
+    assert_eq!((message(&idle), idle.load.idle_s), (String::new(), Some(30.0)));
 }
 
 #[test]

@@ -155,6 +155,7 @@ pub(crate) fn sweep(points: Vec<PointSummary>, confirmed: f64, rejected: f64) ->
             gpus: Some(8),
             estimated: None,
             took_s: 1200.0,
+            ..SweepFacts::default()
         },
         plan: SweepPlan { settle_s: 2.0, slo: Some(slo.clone()), ..SweepPlan::default() },
         goodput: Some(Goodput {

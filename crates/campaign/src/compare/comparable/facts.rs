@@ -1,6 +1,6 @@
 //! What a run, or several of one side, have that must be the same on the other side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::{Http, Mode, Plan, Rate, SourcePlan, TokenCalibration, WorkloadPlan};
 use goodput_stats::{RunFacts, SloSummary, Summary};
@@ -66,6 +66,7 @@ impl SideFacts {
             count_with: recount.map(|recount| recount.tokenizer.clone()),
             min_rtt_ms: summary.client.tcp.min_rtt_ms,
             ttft_ms: summary.metrics.get("ttft").and_then(|ttft| ttft.percentiles.get("50")?.value),
+            server: run.system.settings(),
         }
     }
 
@@ -118,8 +119,19 @@ impl SideFacts {
             count_with: Some(counted).filter(|counted| !counted.is_empty()),
             min_rtt_ms: rtts.min_by(f64::total_cmp),
             ttft_ms: means(|run| run.ttft_ms),
+            server: server(runs),
         }
     }
+}
+
+/// The settings of a server over several runs; values that differ stand side by side.
+fn server(runs: &[&SideFacts]) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
+    for (name, value) in runs.iter().flat_map(|run| &run.server) {
+        all.entry(name).or_default().extend(value.split(BETWEEN));
+    }
+    let joined = |values: BTreeSet<&str>| values.into_iter().collect::<Vec<_>>().join(BETWEEN);
+    all.into_iter().map(|(name, values)| (name.clone(), joined(values))).collect()
 }
 
 /// Of values with their weights; where all weights are zero, each counts as much.

@@ -155,6 +155,7 @@ fn side() -> SideFacts {
         count_with: Some("gpt2".to_owned()),
         min_rtt_ms: Some(0.2),
         ttft_ms: Some(100.0),
+        server: [("engine".to_owned(), "vllm".to_owned())].into(),
     }
 }
 

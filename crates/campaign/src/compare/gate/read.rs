@@ -123,8 +123,11 @@ fn read_metric(words: &str) -> Result<String, String> {
     }
 }
 
-/// `p99`, `p99.9` or `median`, as names have it.
+/// `p99`, `p99.9`, `mean` or `median`, as names have it.
 fn read_statistic(word: &str) -> Option<String> {
+    if word == "mean" {
+        return Some(word.to_owned());
+    }
     if word == "median" {
         return Some("p50".to_owned());
     }

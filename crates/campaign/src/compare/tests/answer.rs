@@ -427,6 +427,10 @@ fn names_and_directions() {
     );
     assert_eq!(of("goodput_rps").unwrap().2, Better::Higher);
     assert_eq!(of("attainment").unwrap().3, MetricScale::Difference);
+    let mean = of("ttft_mean").unwrap();
+    assert_eq!((mean.0.as_str(), mean.1), ("mean TTFT", "ms"), "{mean:?}");
+    let tail = of("ttft_p99_over_p50").unwrap();
+    assert_eq!((tail.0.as_str(), tail.1, tail.3), ("p99/p50 TTFT", "", MetricScale::Ratio));
     let errors = of("error_share").unwrap();
     assert_eq!((errors.2, errors.3), (Better::Lower, MetricScale::Difference));
     for name in [

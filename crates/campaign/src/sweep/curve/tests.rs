@@ -381,6 +381,7 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
             gpus: None,
             estimated: None::<TimeEstimate>,
             took_s: 1.0,
+            ..SweepFacts::default()
         },
         plan,
         goodput: Some(goodput),

@@ -63,6 +63,7 @@ fn side(one: &TargetSpec) -> Side {
         model: one.model.clone().unwrap_or_default(),
         gpus: one.gpus,
         price_per_gpu_hour: one.price_per_gpu_hour,
+        ..Side::default()
     }
 }
 

@@ -160,6 +160,7 @@ impl<'a> CompareRun<'a> {
             state: CompareState::Unfinished,
             workload: goodput_workload::describe(&request.plan.workload),
             slo: request.slo(),
+            command: lab.shown_command(),
             ..CompareFacts::default()
         };
         Self {

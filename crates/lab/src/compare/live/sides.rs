@@ -33,6 +33,7 @@ impl ReadyTarget {
             model: self.ready.model.clone(),
             gpus: self.spec.gpus,
             price_per_gpu_hour: self.spec.price_per_gpu_hour,
+            ..Side::default()
         }
     }
 

@@ -8,7 +8,9 @@ use goodput_wire::BaseUrl;
 use serde::{Deserialize, Serialize};
 
 use super::request::CompareRequest;
-use crate::compare::names::{LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split};
+use crate::compare::names::{
+    LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split, stated,
+};
 use crate::error::Failed;
 
 /// One of those compared, as far as it differs from the others.
@@ -34,6 +36,9 @@ pub struct TargetSpec {
     /// Price of one of them per hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_per_gpu_hour: Option<f64>,
+    /// What the user states about it (`--meta NAME.KEY=VALUE`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub meta: BTreeMap<String, String>,
 }
 
 impl TargetSpec {
@@ -46,6 +51,7 @@ impl TargetSpec {
             headers: Vec::new(),
             gpus: None,
             price_per_gpu_hour: None,
+            meta: BTreeMap::new(),
         }
     }
 
@@ -64,6 +70,7 @@ impl TargetSpec {
             target.headers.retain(|header| !header.name.eq_ignore_ascii_case(&own.name));
             target.headers.push(own.clone());
         }
+        plan.system.extend(self.meta.clone());
         plan
     }
 }
@@ -86,6 +93,8 @@ struct TargetEntry {
     headers: BTreeMap<String, String>,
     gpus: Option<u32>,
     price_per_gpu_hour: Option<f64>,
+    #[serde(default)]
+    meta: BTreeMap<String, String>,
 }
 
 /// Targets as they were typed, or a file that lists them.
@@ -131,6 +140,22 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
     Ok(all)
 }
 
+/// Gives each target what the facts of a plan state about it alone; what is left in the plan is of
+/// all targets.
+pub fn share_out(system: &mut BTreeMap<String, String>, targets: &mut [TargetSpec]) {
+    let names: Vec<&str> = targets.iter().map(|one| one.name.as_str()).collect();
+    let each = stated(system, &names);
+    let is_shared = |name: &String, value: &String| {
+        each.iter().any(|own| own.get(name).is_some_and(|own| own == value))
+    };
+    let shared: BTreeMap<String, String> =
+        std::mem::take(system).into_iter().filter(|(name, value)| is_shared(name, value)).collect();
+    for (one, own) in targets.iter_mut().zip(each) {
+        one.meta.extend(own.into_iter().filter(|(name, value)| shared.get(name) != Some(value)));
+    }
+    *system = shared;
+}
+
 fn typed(targets: &[String]) -> Vec<TargetSpec> {
     let one = |(place, text): (usize, &String)| {
         let (name, url) = split(text);
@@ -154,6 +179,7 @@ fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
             headers: headers.map(|(name, value)| Header { name, value }).collect(),
             gpus: listed.gpus,
             price_per_gpu_hour: listed.price_per_gpu_hour,
+            meta: listed.meta,
         }
     };
     Ok(list.target.into_iter().enumerate().map(one).collect())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_campaign::compare::{
     AxisRow, CompareFacts, ComparedRun, Comparison, Design, Difference, Figure, FigureOutcome,
     Finding, Floor, Gate, GateResult, LevelComparison, Limit, Matter, Proof, Quantity, Rank,
-    RunAsk, Side, SideFacts, Stopped,
+    RunAsk, ServerSetting, SettingAgreement, Side, SideFacts, Stopped,
 };
 use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
@@ -51,6 +51,7 @@ pub(crate) fn side(name: &str, port: u32) -> Side {
         model: "llama-70b".to_owned(),
         gpus: Some(8),
         price_per_gpu_hour: Some(2.5),
+        ..Side::default()
     }
 }
 
@@ -258,6 +259,7 @@ pub(crate) fn hostile() -> Comparison {
     let mut hostile = refused();
     for side in &mut hostile.sides {
         (side.name, side.target, side.model) = (evil.clone(), evil.clone(), evil.clone());
+        (side.system.engine, side.system.hardware) = (evil.clone(), evil.clone());
     }
     hostile.comparison.workload.clone_from(&evil);
     hostile.comparison.version.clone_from(&evil);
@@ -266,6 +268,11 @@ pub(crate) fn hostile() -> Comparison {
         (one.code, one.message, one.advice) = (evil.clone(), evil.clone(), evil.clone());
         one.spoils = vec![evil.clone()];
     }
+    hostile.settings = vec![ServerSetting {
+        name: evil.clone(),
+        values: vec![Some(evil.clone()), None],
+        agreement: SettingAgreement::Unknown,
+    }];
     hostile.findings[0].metric.clone_from(&evil);
     for row in &mut hostile.levels[0].rows {
         (row.figure, row.title, row.unit) = (evil.clone(), evil.clone(), evil.clone());

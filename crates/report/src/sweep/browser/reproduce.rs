@@ -1,9 +1,7 @@
 //! What it takes to measure the same again, and the checklist of what a result must tell.
 
 use goodput_campaign::curve::by_level;
-use goodput_campaign::sweep::{Bounded, Effort, PointSummary, SweepSummary};
-use goodput_model::Severity;
-use goodput_stats::{Audit, Status};
+use goodput_campaign::sweep::{Bounded, Effort, PointSummary, SweepSummary, sweep_audit};
 
 use super::named_level;
 use crate::audit::checks;
@@ -25,10 +23,10 @@ pub(crate) fn section(view: &SweepView<'_>) -> Section {
         .with_some(HTML, spread(view.summary))
         .with_some(HTML, Block::lines("The plan file", &given.plan, true));
     let Some(audit) = view.audit else { return section };
-    let title = "Checklist of the sweep and of the run that its goodput rests on".to_owned();
+    let title = "Checklist of the sweep and of the run that stands for it".to_owned();
     section
         .with_on(HTML, Block::Heading(title))
-        .with_on(HTML, Block::Table(checks(&of_sweep(audit, view.summary))))
+        .with_on(HTML, Block::Table(checks(&sweep_audit(view.summary, audit))))
 }
 
 fn known(summary: &SweepSummary) -> Vec<Fact> {
@@ -95,33 +93,4 @@ fn spread(summary: &SweepSummary) -> Option<Block> {
         })
         .table
         .filled()
-}
-
-/// What a run cannot tell by itself and the sweep around it does: how it goes at other loads, and in
-/// other runs.
-fn of_sweep(audit: &Audit, summary: &SweepSummary) -> Audit {
-    let points = on_curve(&summary.points);
-    let levels = by_level(&points);
-    let ends = levels.first().zip(levels.last()).and_then(|((_, low), (_, high))| {
-        Some((low.first()?.point.ask.level, high.first()?.point.ask.level))
-    });
-    let loads = ends.filter(|_| levels.len() > 1).map(|(low, high)| {
-        format!("{} loads, from {} to {}", levels.len(), named_level(low), named_level(high))
-    });
-    let confirming = summary.goodput.as_ref().map_or(0, |goodput| goodput.runs);
-    let runs = (confirming > 1).then(|| format!("{confirming} runs confirm the goodput"));
-    let mut audit = audit.clone();
-    for item in &mut audit.items {
-        let found = match item.check.as_str() {
-            "sweep" => loads.as_ref(),
-            "repeats" => runs.as_ref(),
-            _ => None,
-        };
-        if let Some(evidence) = found {
-            (item.status, item.severity) = (Status::Ok, Severity::Info);
-            (item.evidence, item.advice) = (evidence.clone(), String::new());
-        }
-    }
-    audit.items.sort_by_key(|item| std::cmp::Reverse((item.severity, item.status)));
-    audit
 }

@@ -289,7 +289,7 @@ fn the_checklist_judges_the_sweep() {
             advice: "measure more".to_owned(),
             ..made.audit.items[0].clone()
         };
-        made.audit.items = vec![missing("sweep"), missing("repeats"), missing("warmup")];
+        made.audit.items = ["sweep", "repeats", "warmup", "storage"].map(missing).to_vec();
     };
     let checklist = |page: &str| page.split("Checklist of the sweep").nth(1).unwrap().to_owned();
     let row = |check: &str, class: &str, status: &str, evidence: &str, advice: &str| {
@@ -299,12 +299,13 @@ fn the_checklist_judges_the_sweep() {
         )
     };
     let page = checklist(&changed(with_checks));
-    let loads = "8 loads, from 5.00 req/s to 31.0 req/s";
+    let loads = "8 loads, from 5 req/s to 31 req/s";
     has(&page, &row("repeats", "good", "ok", "2 runs confirm the goodput", ""));
-    has(&page, &row("warmup", "doubt", "missing", "one alone", "measure more"));
+    assert!(page.contains("before each of 11 points at least 20.0 s of its load"), "{page}");
+    has(&page, &row("storage", "doubt", "missing", "one alone", "measure more"));
     has(&page, &row("sweep", "good", "ok", loads, ""));
     // What is missing comes first.
-    assert!(page.find("warmup") < page.find("repeats"), "{page}");
+    assert!(page.find("storage") < page.find("repeats"), "{page}");
     let alone = checklist(&changed(|made| {
         with_checks(made);
         made.summary.goodput.as_mut().unwrap().runs = 1;

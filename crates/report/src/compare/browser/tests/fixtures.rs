@@ -84,9 +84,27 @@ fn cell(number: u32, block: u32, side: u32, level: u32) -> ComparedRun {
             output_source: "usage".to_owned(),
             input_mean: Some(540.0),
             output_mean: Some(160.0),
+            server: server(side),
             ..SideFacts::default()
         },
     }
+}
+
+/// What a server says of itself: engines and hardware differ, one batch limit too, and one format is
+/// not stated.
+fn server(side: u32) -> BTreeMap<String, String> {
+    let all = [
+        ("engine", ["vllm", "sglang", "vllm"]),
+        ("engine_version", ["0.32.0", "0.5.9", "0.32.0"]),
+        ("gpu", ["NVIDIA H200", "NVIDIA H200", "NVIDIA B200"]),
+        ("gpu_count", ["8", "8", "8"]),
+        ("tensor_parallel", ["8", "8", "8"]),
+        ("dtype", ["bfloat16", "bfloat16", ""]),
+        ("max_num_seqs", ["256", "1024", "256"]),
+    ];
+    let stated = all.into_iter().map(|(name, values)| (name, values[side as usize]));
+    let stated = stated.filter(|(_, value)| !value.is_empty());
+    stated.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Three sides at two levels in eight blocks.
@@ -105,11 +123,13 @@ pub(crate) fn full() -> Comparison {
         model: "llama-70b".to_owned(),
         gpus: Some(8),
         price_per_gpu_hour: Some(price),
+        ..Side::default()
     };
     let sides = vec![side("vllm", 8000, 2.5), side("sglang", 8001, 2.5), side("b200", 8002, 4.0)];
     let design = Design {
         sides: sides.iter().map(|side| side.name.clone()).collect(),
         levels: RATES.map(Level::Rate).to_vec(),
+        under_test: vec!["engine".to_owned(), "hardware".to_owned()],
         ..Design::default()
     };
     let facts = CompareFacts {

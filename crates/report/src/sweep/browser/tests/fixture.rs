@@ -9,7 +9,7 @@ use goodput_campaign::sweep::{
     PointAsk, PointStanding, PointSummary, Purpose, Sustained, SweepFacts, SweepPlan, SweepState,
     SweepSummary, TimeEstimate,
 };
-use goodput_model::{Caveat, CaveatCode, Severity, Slo, StopEarly, Verdict};
+use goodput_model::{Caveat, CaveatCode, Severity, Slo, StopEarly, SystemContext, Verdict};
 use goodput_stats::{
     Audit, CounterSummary, Details, Distribution, Energy, GpuDevice, GpuSummary, Item,
     LevelSummary, PerToken, QueueSummary, ServerSummary, SloGrid, Source, Status, Summary,
@@ -348,6 +348,16 @@ fn facts() -> SweepFacts {
             parts: Vec::new(),
         }),
         took_s: 1130.0,
+        system: SystemContext {
+            hardware: "8 × NVIDIA H200, 18 NVLinks".to_owned(),
+            model_size: "70B".to_owned(),
+            precision: "fp8".to_owned(),
+            engine: "vllm 0.32.0".to_owned(),
+            parallelism: "TP 8".to_owned(),
+            ..SystemContext::default()
+        },
+        command: "goodput sweep http://10.0.0.7:8000 --over rate".to_owned(),
+        ..SweepFacts::default()
     }
 }
 
