@@ -12,7 +12,10 @@ mod summary;
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
-pub use planner::{SweepStep, TimeEstimate, answer, estimate, findings, next, step_s};
+pub use planner::{
+    KeptLoad, KeptSupport, SweepStep, TimeEstimate, answer, estimate, findings, kept_loads, next,
+    step_s,
+};
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use goodput_exchange::FileShape;
 use goodput_lab::hooks;
 use goodput_lab::results::{self, ResultDetails, SavedResult};
+use goodput_model::SloQuestion;
 use goodput_record::Artifact;
 use goodput_report::PageFormat;
 
@@ -25,8 +26,8 @@ pub(crate) use write::replace;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
-use crate::output;
 use crate::printer::Printer;
+use crate::{output, plan};
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
@@ -34,22 +35,23 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
         Chosen::One(artifact) => *artifact,
         Chosen::Several(folder, all) => return choose::print(&folder, &all, args),
     };
+    let slo = plan::slo_question(&args.slo)?;
     let to = args.output.as_deref();
     if args.open {
-        let page = page(&artifact, PageFormat::Html)?;
+        let page = page(&artifact, &slo, PageFormat::Html)?;
         return browser::show(&artifact, to, &page).map(|()| ExitCode::from(exit::OK));
     }
-    let shape = |shape| export::one_file(&artifact, shape, args.detailed, to);
+    let shape = |shape| export::one_file(&artifact, &slo, shape, args.detailed, to);
     let text = PageFormat::Text(args.detail());
     match if args.json { Format::Json } else { args.format } {
-        Format::Json => write::text(to, &json(&numbers(&artifact)?))?,
-        Format::Text if to.is_none() => output::page(&page(&artifact, text)?)?,
-        Format::Text => write::text(to, &page(&artifact, text)?)?,
-        Format::Markdown => write::text(to, &page(&artifact, PageFormat::Markdown)?)?,
-        Format::Junit => write::text(to, &page(&artifact, PageFormat::Junit)?)?,
-        Format::Html => write::text(to, &page(&artifact, PageFormat::Html)?)?,
-        Format::Svg => charts::write(&artifact, to)?,
-        Format::Parquet => export::tables(&artifact, args.detailed, to)?,
+        Format::Json => write::text(to, &json(&numbers(&artifact, &slo)?))?,
+        Format::Text if to.is_none() => output::page(&page(&artifact, &slo, text)?)?,
+        Format::Text => write::text(to, &page(&artifact, &slo, text)?)?,
+        Format::Markdown => write::text(to, &page(&artifact, &slo, PageFormat::Markdown)?)?,
+        Format::Junit => write::text(to, &page(&artifact, &slo, PageFormat::Junit)?)?,
+        Format::Html => write::text(to, &page(&artifact, &slo, PageFormat::Html)?)?,
+        Format::Svg => charts::write(&artifact, &slo, to)?,
+        Format::Parquet => export::tables(&artifact, &slo, args.detailed, to)?,
         Format::Csv => shape(FileShape::Csv)?,
         Format::Vllm => shape(FileShape::Vllm)?,
         Format::Sglang => shape(FileShape::Sglang)?,
@@ -61,22 +63,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The page of whatever lies in a folder, for a browser.
-pub(crate) fn browser_page(folder: &Path) -> Result<String, Failed> {
-    page(&results::open(folder)?, PageFormat::Html)
+/// The page of whatever lies in a folder, for a browser; judged by this SLO where its runs can be.
+pub(crate) fn browser_page(folder: &Path, slo: &SloQuestion) -> Result<String, Failed> {
+    let artifact = results::open(folder)?;
+    let own = SloQuestion::default();
+    page(&artifact, if results::can_judge(&artifact) { slo } else { &own }, PageFormat::Html)
 }
 
-fn numbers(artifact: &Artifact) -> Result<SavedResult, Failed> {
-    results::read(artifact, &Printer::new(false))
+fn numbers(artifact: &Artifact, slo: &SloQuestion) -> Result<SavedResult, Failed> {
+    results::read(artifact, slo, &Printer::new(false))
 }
 
-fn page(artifact: &Artifact, format: PageFormat) -> Result<String, Failed> {
+fn page(artifact: &Artifact, slo: &SloQuestion, format: PageFormat) -> Result<String, Failed> {
     if matches!((artifact, format), (Artifact::File(_), PageFormat::Junit | PageFormat::Html)) {
         return Err(no_page());
     }
-    let result = numbers(artifact)?;
+    let result = numbers(artifact, slo)?;
     let details = match format {
-        PageFormat::Html => results::details(artifact, &result, &Printer::new(false))?,
+        PageFormat::Html => results::details(artifact, &result, slo, &Printer::new(false))?,
         _ => ResultDetails::None,
     };
     goodput_report::page(&result, &details, format).ok_or_else(no_page)

@@ -3,28 +3,30 @@
 use std::path::Path;
 
 use goodput_exchange::UNDERSTOOD;
+use goodput_model::SloQuestion;
 use goodput_record::{Artifact, FolderError, RunFolder};
 use goodput_stats::{Audit, audit_run};
 
 use crate::error::Failed;
-use crate::results::{self, SavedResult};
-use crate::saved::summarise;
+use crate::results::{self, SavedResult, cannot_judge};
+use crate::saved::{judged_by, summarise};
 
-/// The audits of the results at a path: of a run of ours, of each run of several, of each run in a file of
+/// The audits of the results at a path, judged by this SLO where one is asked for: of a run of ours, of each run of several, of each run in a file of
 /// another tool. What cannot be read does not keep the others from being judged.
-pub fn audit(path: &Path) -> Vec<Result<Audit, Failed>> {
+pub fn audit(path: &Path, slo: &SloQuestion) -> Vec<Result<Audit, Failed>> {
     match Artifact::open(path) {
-        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![of_run(&folder, path)],
+        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![of_run(&folder, path, slo)],
+        Ok(artifact @ Artifact::File(_)) if !slo.is_empty() => vec![Err(cannot_judge(&artifact))],
         Ok(Artifact::File(file)) => of_file(&file),
         Ok(
             artifact @ (Artifact::Repeats(_)
             | Artifact::Sweep(_)
             | Artifact::Sweeps(_)
             | Artifact::Comparison(_)),
-        ) => artifact.parts().iter().flat_map(|part| audit(part)).collect(),
+        ) => artifact.parts().iter().flat_map(|part| audit(part, slo)).collect(),
         // A pair of a shadow is not a run, and numbers without logs are not one of a folder.
         Ok(Artifact::Shadow(_) | Artifact::Summary(_)) => {
-            vec![RunFolder::open(path).map_err(unreadable).and_then(|run| of_run(&run, path))]
+            vec![RunFolder::open(path).map_err(unreadable).and_then(|run| of_run(&run, path, slo))]
         }
         Err(error) if path.is_dir() => vec![Err(unreadable(error))],
         // Its reader says what is wrong with a file.
@@ -32,8 +34,9 @@ pub fn audit(path: &Path) -> Vec<Result<Audit, Failed>> {
     }
 }
 
-fn of_run(folder: &RunFolder, path: &Path) -> Result<Audit, Failed> {
-    let plan = folder.plan().map_err(unreadable)?;
+fn of_run(folder: &RunFolder, path: &Path, slo: &SloQuestion) -> Result<Audit, Failed> {
+    let mut plan = folder.plan().map_err(unreadable)?;
+    judged_by(slo)(&mut plan)?;
     let manifest = folder.manifest().map_err(unreadable)?;
     let summary = summarise(folder, &plan, &manifest, 0)?;
     Ok(Audit { subject: path.display().to_string(), ..audit_run(&summary, Some(&plan)) })

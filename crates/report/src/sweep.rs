@@ -130,6 +130,7 @@ fn word(summary: &SweepSummary) -> &'static str {
         _ if summary.verdict == Verdict::Void => "void",
         Some(GoodputState::Found) => "goodput found",
         Some(GoodputState::AtLeast) => "goodput found, no load was over the limit",
+        Some(GoodputState::Measured) => "goodput as measured, not confirmed",
         Some(GoodputState::Unreachable) => "no load keeps the SLO",
         Some(GoodputState::Unclear) => "goodput undecided",
         None => summary.verdict.name(),

@@ -13,6 +13,7 @@ mod estimate;
 mod findings;
 mod fit;
 mod grid;
+mod kept;
 mod search;
 mod view;
 
@@ -31,6 +32,7 @@ use view::CurveView;
 pub use answer::answer;
 pub use estimate::{estimate, step_s};
 pub use findings::findings;
+pub use kept::{KeptLoad, KeptSupport, kept_loads};
 
 /// Most points of a search, without the requested levels and twins.
 const MOST_POINTS: usize = 48;

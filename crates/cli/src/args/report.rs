@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::SavedSloArgs;
 use clap::{Args, ValueEnum};
 use goodput_report::Detail;
 
@@ -86,6 +87,9 @@ pub(crate) struct ReportArgs {
     /// Also write the traces of a run as OTLP/JSON, to a file or to the collector at a URL
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) traces: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) slo: SavedSloArgs,
 }
 
 impl ReportArgs {

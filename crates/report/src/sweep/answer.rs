@@ -39,7 +39,11 @@ pub(crate) fn answer(summary: &SweepSummary) -> String {
 /// The answer in one sentence.
 pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
     let slo = plain(&goodput.slo);
-    let answer = unknown(goodput, &slo).unwrap_or_else(|| confirmed(goodput));
+    let known = || match goodput.state {
+        GoodputState::Measured => measured(goodput),
+        _ => confirmed(goodput),
+    };
+    let answer = unknown(goodput, &slo).unwrap_or_else(known);
     match verdict {
         // A void result has no good news.
         Verdict::Void => format!("NOT SHOWN: these numbers are void: {answer}"),
@@ -51,7 +55,7 @@ pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
 /// Why the goodput is unknown; none if it is known.
 pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     match goodput.state {
-        GoodputState::Found | GoodputState::AtLeast => None,
+        GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured => None,
         GoodputState::Unreachable => Some(format!("no load keeps {slo}{}", because(goodput, ": "))),
         GoodputState::Unclear => {
             let known = match goodput.confirmed {
@@ -121,6 +125,34 @@ fn confirmed(goodput: &Goodput) -> String {
     )
 }
 
+/// A load that was measured to keep the SLO, without independent runs that confirm it.
+fn measured(goodput: &Goodput) -> String {
+    let axis = goodput.axis;
+    let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(axis, v));
+    let over = match goodput.rejected {
+        Some(_) => format!("{} over the limit", number(goodput.rejected)),
+        None => "no load above it missed beyond doubt".to_owned(),
+    };
+    let share = goodput.attainment.map_or("unknown".to_owned(), |share| {
+        let ends = range(goodput.attainment_low, goodput.attainment_high, bare_percent);
+        format!("{}{ends}", percent(share))
+    });
+    let rate = match (axis, goodput.rps()) {
+        (Axis::Concurrency, Some(rate)) => format!("{} req/s, ", amount(rate)),
+        _ => String::new(),
+    };
+    let runs = if goodput.runs == 1 { "run" } else { "runs" };
+    format!(
+        "{} {} as measured (not confirmed by independent runs; {over}) with {}: {rate}attainment \
+         {share} in {} {runs} with {} requests",
+        number(goodput.level()),
+        unit(axis),
+        plain(&goodput.slo),
+        goodput.runs,
+        count(goodput.requests)
+    )
+}
+
 /// A chance in whole percent: more digits would promise too much.
 pub(crate) fn chance(chance: f64) -> String {
     match chance.clamp(0.0, 1.0) * 100.0 {
@@ -137,7 +169,7 @@ pub(crate) fn bare_percent(share: f64) -> String {
 /// What limits the answer, and where a fit puts it.
 fn fitted_limit(goodput: &Goodput) -> Option<String> {
     let limit = match (goodput.state, goodput.because.as_str()) {
-        (GoodputState::Found, why) if !why.is_empty() => Some(plain(why)),
+        (GoodputState::Found | GoodputState::Measured, why) if !why.is_empty() => Some(plain(why)),
         _ => None,
     };
     let crossing = goodput.crossing.map(|at| {

@@ -69,7 +69,7 @@ pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
     let grids: Vec<LoadGrid<'_>> = points.iter().filter_map(of).collect();
     let asked = SloLimits::from_slo(summary.plan.slo.as_ref(), summary.plan.attainment);
     let answer = summary.goodput.as_ref().map(|goodput| StatedAnswer {
-        level: goodput.confirmed,
+        level: goodput.level(),
         text: answer::told(summary, goodput),
     });
     let inside = Html::from_fn(|html| {

@@ -106,7 +106,7 @@ pub(super) fn latency(
 ) -> TextPlot {
     let latency = Latency::choose(plan.slo.as_ref(), points);
     let place = goodput.and_then(|goodput| {
-        let confirmed = goodput.confirmed?;
+        let confirmed = goodput.level()?;
         let text = format!("goodput {}", level_number(goodput.axis, confirmed));
         Some(Rule::Place(confirmed, text))
     });

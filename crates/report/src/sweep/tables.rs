@@ -2,7 +2,8 @@
 
 use goodput_campaign::curve::{delivered, is_on_curve};
 use goodput_campaign::sweep::{
-    Bounded, Figures, Miss, PointSpread, PointStanding, PointSummary, SweepSummary, Unclear,
+    Bounded, Figures, Goodput, Miss, PointSpread, PointStanding, PointSummary, SweepSummary,
+    Unclear,
 };
 use goodput_model::Verdict;
 use goodput_stats::SloState;
@@ -197,7 +198,7 @@ pub(super) fn in_short(summary: &SweepSummary) -> Table {
 
 /// Points by how near they are to the answer.
 fn nearest(summary: &SweepSummary) -> Vec<usize> {
-    let Some(answer) = summary.goodput.as_ref().and_then(|found| found.confirmed) else {
+    let Some(answer) = summary.goodput.as_ref().and_then(Goodput::level) else {
         return Vec::new();
     };
     let far = |place: &usize| {
