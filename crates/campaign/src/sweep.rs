@@ -7,6 +7,7 @@ mod figures;
 mod given;
 mod judge;
 mod planner;
+mod stated;
 mod summary;
 
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
@@ -16,6 +17,7 @@ pub use planner::{
     KeptLoad, KeptSupport, SweepStep, TimeEstimate, answer, estimate, findings, kept_loads, next,
     step_s,
 };
+pub use stated::StatedFigure;
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

@@ -4,6 +4,7 @@ mod answer;
 pub(crate) mod browser;
 mod cases;
 mod charts;
+mod kept;
 mod live;
 mod tables;
 #[cfg(test)]
@@ -67,6 +68,7 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
         Section::new("caveats", "Caveats")
             .with_on(Formats::HTML, Block::Caveats(summary.caveats.clone())),
     ]);
+    sections.push(kept::section(summary));
     sections.extend(curves(summary));
     let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
     let every = tables::points(summary, has_page).filled();

@@ -12,6 +12,7 @@ mod usl;
 
 pub use best::best;
 pub use knee::delivered;
+pub(super) use knee::is_lost;
 
 use goodput_model::{EndedBy, Verdict};
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, curve};
+use super::stated::{StatedFigure, stated};
 use super::{
     Axis, Bounded, KeptLoad, Point, PointStanding, Purpose, SweepPlan, TimeEstimate, Unclear,
     answer, findings, judge, kept_loads,
@@ -71,6 +72,9 @@ pub struct SweepSummary {
     /// without an SLO, and in files of older versions.
     #[serde(default)]
     pub kept_loads: Vec<KeptLoad>,
+    /// Metric, value and condition of what the sweep is quoted by; nothing in files of older versions.
+    #[serde(default)]
+    pub figures: Vec<StatedFigure>,
     /// The SLO it was measured with, or `none`, where it is judged by another one afterwards.
     #[serde(default)]
     pub measured_with: Option<String>,
@@ -104,12 +108,13 @@ impl SweepSummary {
             schema: Self::SCHEMA.to_owned(),
             verdict,
             caveats,
-            sweep: facts,
-            goodput,
             sustained: sustained(&points),
+            figures: stated(&facts, &plan, &points, goodput.as_ref(), &kept),
             kept_loads: kept,
             measured_with: None,
             curve: curve(&points),
+            sweep: facts,
+            goodput,
             points,
             plan,
         }

@@ -6,6 +6,7 @@ use goodput_campaign::sweep::{
 };
 use goodput_model::Verdict;
 
+use super::kept;
 use super::{level_number, on_curve, standing, unit};
 use goodput_document::number::{amount, cell, count, percent};
 use goodput_document::number::{duration, range};
@@ -15,6 +16,8 @@ use goodput_model::plain;
 pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     let mut words = vec![("Goodput", answer(summary))];
     words.extend(summary.goodput.as_ref().and_then(fitted_limit).map(|more| ("", more)));
+    words.extend(kept::each_term(summary).map(|text| ("Each term", text)));
+    words.extend(kept::judged_afterwards(summary).map(|text| ("Judged", text)));
     words.push(("Knee", knee(summary)));
     let sustained = summary.sustained.as_ref();
     words.extend(sustained.map(|long| ("Sustained", long_run(long, summary.plan.axis))));

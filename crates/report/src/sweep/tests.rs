@@ -144,6 +144,7 @@ pub(crate) fn summary() -> SweepSummary {
         plan: plan(Some("p99 ttft < 500ms")),
         goodput: Some(found()),
         kept_loads: Vec::new(),
+        figures: Vec::new(),
         measured_with: None,
         sustained: Some(Sustained {
             level: 22.4,

@@ -178,6 +178,7 @@ pub(crate) fn sweep(points: Vec<PointSummary>, confirmed: f64, rejected: f64) ->
             over_claim_risk: Some(0.07),
         }),
         kept_loads: Vec::new(),
+        figures: Vec::new(),
         measured_with: None,
         sustained: None,
         curve: Curve::default(),

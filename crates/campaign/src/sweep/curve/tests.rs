@@ -387,6 +387,7 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
         plan,
         goodput: Some(goodput),
         kept_loads: Vec::new(),
+        figures: Vec::new(),
         measured_with: None,
         sustained: None,
         curve: Curve::default(),

@@ -222,7 +222,7 @@ fn levels<'b, 'a>(view: &'b CurveView<'a>) -> Vec<LevelRuns<'b, 'a>> {
 
 /// The mean by requests, inside all of their intervals; none without any, and an end that is unknown
 /// of one is unknown of all.
-fn mean(figures: impl Iterator<Item = (Bounded, u64)>) -> Option<Bounded> {
+pub(in crate::sweep) fn mean(figures: impl Iterator<Item = (Bounded, u64)>) -> Option<Bounded> {
     let all: Vec<(Bounded, f64)> = figures.map(|(found, n)| (found, n.max(1) as f64)).collect();
     let weight: f64 = all.iter().map(|(_, n)| n).sum();
     let end = |of: fn(&Bounded) -> Option<f64>, outer: fn(f64, f64) -> f64| {

@@ -321,6 +321,7 @@ pub(crate) fn sweep() -> Result<Sweep, serde_json::Error> {
         goodput: Some(answer(slo.as_ref())),
         plan: SweepPlan { slo, ..SweepPlan::default() },
         kept_loads: Vec::new(),
+        figures: Vec::new(),
         measured_with: None,
         sustained: Some(Sustained {
             level: 22.4,

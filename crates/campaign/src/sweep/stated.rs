@@ -1,0 +1,118 @@
+//! The figures that a sweep is quoted by, each with the condition it was measured under.
+
+use serde::{Deserialize, Serialize};
+
+use super::curve::{is_lost, is_on_curve};
+use super::planner::mean;
+use super::{
+    Axis, Bounded, Figures, Goodput, KeptLoad, KeptSupport, Level, PointSpread, PointSummary,
+    SweepFacts, SweepPlan,
+};
+
+/// A metric, its value, and the condition it was measured under.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatedFigure {
+    /// `TTFT p99`, `output tokens`, `max load (p99 ttft < 500ms)`.
+    pub metric: String,
+    /// The figure with its interval; none if no measured load has it.
+    pub value: Option<Bounded>,
+    /// Its unit.
+    pub unit: String,
+    /// Load, workload and number of requests; for a highest load what was measured there.
+    pub condition: String,
+}
+
+/// Latency and throughput at the answer, or without one at the highest load that the server keeps up
+/// with; then the highest load for each term of the SLO.
+pub(super) fn stated(
+    facts: &SweepFacts,
+    plan: &SweepPlan,
+    points: &[PointSummary],
+    goodput: Option<&Goodput>,
+    kept: &[KeptLoad],
+) -> Vec<StatedFigure> {
+    let is_of_axis =
+        |point: &&PointSummary| is_on_curve(point) && point.point.ask.level.axis() == plan.axis;
+    let keeps_up = points.iter().filter(is_of_axis).filter(|point| !is_lost(point));
+    let highest = || keeps_up.map(|point| point.point.ask.level.value()).max_by(f64::total_cmp);
+    let Some(level) = goodput.and_then(Goodput::level).or_else(highest) else {
+        return Vec::new();
+    };
+    let is_there = |point: &&PointSummary| {
+        is_of_axis(point) && (point.point.ask.level.value() - level).abs() <= 1e-6 * level
+    };
+    let there: Vec<&Figures> =
+        points.iter().filter(is_there).map(|point| &point.point.figures).collect();
+    let mut all = latencies(&there, &condition(facts, plan, &there, level));
+    all.extend(kept.iter().filter_map(|load| highest_load(plan, load)));
+    all
+}
+
+fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
+    let pooled = |of: &dyn Fn(&Figures) -> Option<Bounded>| {
+        mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
+    };
+    let figure = |metric: &str, unit: &str, value| StatedFigure {
+        metric: metric.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        condition: condition.to_owned(),
+    };
+    let spreads: [(&str, fn(&Figures) -> PointSpread); 3] = [
+        ("TTFT", |figures| figures.ttft_ms),
+        ("ITL", |figures| figures.itl_ms),
+        ("TPOT", |figures| figures.tpot_ms),
+    ];
+    let percentiles: [(&str, fn(PointSpread) -> Option<Bounded>); 2] =
+        [("p50", |spread| spread.p50), ("p99", |spread| spread.p99)];
+    let mut all = Vec::new();
+    for (name, spread) in spreads {
+        for (percent, of) in percentiles {
+            let value = pooled(&|figures| of(spread(figures)));
+            all.push(figure(&format!("{name} {percent}"), "ms", value));
+        }
+    }
+    let bare = |value: f64| Bounded { value, low: None, high: None };
+    all.push(figure("output tokens", "tok/s", pooled(&|figures| figures.output_tps.map(bare))));
+    all
+}
+
+/// `open loop, 20 req/s, chat, 1200 requests`
+fn condition(facts: &SweepFacts, plan: &SweepPlan, there: &[&Figures], level: f64) -> String {
+    let requests: u64 = there.iter().map(|figures| figures.requests).sum();
+    let load = match plan.axis {
+        Axis::Rate => "open loop",
+        Axis::Concurrency => "closed loop",
+    };
+    format!("{load}, {}, {}, {requests} requests", shown(plan.axis, level), facts.workload)
+}
+
+fn shown(axis: Axis, level: f64) -> String {
+    match Level::on(axis, level) {
+        Level::Rate(rate) => format!("{} req/s", (rate * 1e3).round() / 1e3),
+        Level::Users(users) => format!("{users} users"),
+    }
+}
+
+/// The highest load for a term, and what it costs to go by it.
+fn highest_load(plan: &SweepPlan, load: &KeptLoad) -> Option<StatedFigure> {
+    let term = load.term.as_ref()?;
+    let how = match load.support {
+        KeptSupport::Confirmed => "confirmed by independent runs",
+        KeptSupport::Measured => "as measured",
+        KeptSupport::Missed => "missed by every measured load",
+        KeptSupport::Unknown => "no measured load has usable figures",
+    };
+    let over = load.missed.map_or_else(
+        || "no measured load above it misses".to_owned(),
+        |missed| format!("missed at {}", shown(plan.axis, missed)),
+    );
+    let unit = match plan.axis {
+        Axis::Rate => "req/s",
+        Axis::Concurrency => "users",
+    };
+    let value = load.level.map(|value| Bounded { value, low: None, high: None });
+    let condition =
+        if value.is_some() { format!("{term}; {how}; {over}") } else { format!("{term}; {how}") };
+    Some(StatedFigure { metric: "max load".to_owned(), value, unit: unit.to_owned(), condition })
+}
