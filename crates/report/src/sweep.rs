@@ -200,13 +200,15 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
         let gpus = Fact::new("server", "GPU count not given (--gpus N)");
         let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
         throughput.blocks.push(drawn(throughput::charts(summary)));
+        throughput.blocks.push(drawn(throughput::percentiles(summary)));
         throughput = throughput
             .with_on(Formats::LONG, Block::Table(tables::throughput(summary)))
             .with_on(Formats::TEXT, Block::Facts(notes));
     }
+    let percentiles = tables::percentiles(summary).filled();
     // A terminal shows both curves one below the other.
     vec![
-        plot(latency, charts::over_load(summary)),
+        plot(latency, charts::over_load(summary)).with_some(Formats::ALL, percentiles),
         plot(Section::bare(), charts::goodput(summary)),
         throughput,
         goodput,

@@ -43,7 +43,10 @@ pub(super) fn stated(
     };
     let there: Vec<&Figures> =
         points.iter().filter(is_there).map(|point| &point.point.figures).collect();
-    let mut all = latencies(&there, &condition(facts, plan, &there, level));
+    let condition = condition(facts, plan, &there, level);
+    let mut all = latencies(&there, &condition);
+    all.extend(speeds(&there, &condition));
+    all.extend(goodput.into_iter().flat_map(|found| in_tokens(facts, found, &there)));
     all.extend(kept.iter().filter_map(|load| highest_load(plan, load)));
     all
 }
@@ -72,9 +75,53 @@ fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
             all.push(figure(&format!("{name} {percent}"), "ms", value));
         }
     }
-    let bare = |value: f64| Bounded { value, low: None, high: None };
     all.push(figure("output tokens", "tok/s", pooled(&|figures| figures.output_tps.map(bare))));
     all
+}
+
+/// How fast one answer is decoded, and how fast a prompt is taken in: estimates from the medians.
+fn speeds(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
+    let pooled = |of: &dyn Fn(&Figures) -> Option<Bounded>| {
+        mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
+    };
+    // The longer the time, the lower the speed.
+    let per = |tokens: f64, time: Bounded| {
+        let speed = |ms: f64| (ms > 0.0).then(|| tokens * 1e3 / ms);
+        let (low, high) = (time.high.and_then(speed), time.low.and_then(speed));
+        Some(Bounded { value: speed(time.value)?, low, high })
+    };
+    let decode = pooled(&|figures| per(1.0, figures.tpot_ms.p50?));
+    let prefill = pooled(&|figures| per(figures.input_tokens?, figures.ttft_ms.p50?));
+    let stated = |metric: &str, value, how: &str| StatedFigure {
+        metric: metric.to_owned(),
+        value,
+        unit: "tok/s".to_owned(),
+        condition: format!("{how}; {condition}"),
+    };
+    vec![
+        stated("decode speed", decode, "of one answer: 1 / TPOT p50"),
+        stated("prefill speed", prefill, "of one prompt, queueing included: its tokens / TTFT p50"),
+    ]
+}
+
+/// The answer in output tokens per second, of the server and of each of its GPUs.
+fn in_tokens(facts: &SweepFacts, goodput: &Goodput, there: &[&Figures]) -> Vec<StatedFigure> {
+    let tps = mean(there.iter().filter_map(|of| Some((bare(of.output_tps?), of.requests))));
+    let (Some(tps), Some(level)) = (tps, goodput.level()) else { return Vec::new() };
+    let how = if goodput.confirmed.is_some() { "confirmed" } else { "as measured" };
+    let stated = |metric: &str, value: f64| StatedFigure {
+        metric: metric.to_owned(),
+        value: Some(bare(value)),
+        unit: "tok/s".to_owned(),
+        condition: format!("{}; {}, {how}", goodput.slo, shown(goodput.axis, level)),
+    };
+    let gpus = facts.gpus.filter(|gpus| *gpus > 0).map(f64::from);
+    let each = gpus.map(|gpus| stated("goodput per GPU", tps.value / gpus));
+    std::iter::once(stated("goodput", tps.value)).chain(each).collect()
+}
+
+fn bare(value: f64) -> Bounded {
+    Bounded { value, low: None, high: None }
 }
 
 /// `open loop, 20 req/s, chat, 1200 requests`
@@ -111,7 +158,7 @@ fn highest_load(plan: &SweepPlan, load: &KeptLoad) -> Option<StatedFigure> {
         Axis::Rate => "req/s",
         Axis::Concurrency => "users",
     };
-    let value = load.level.map(|value| Bounded { value, low: None, high: None });
+    let value = load.level.map(bare);
     let condition =
         if value.is_some() { format!("{term}; {how}; {over}") } else { format!("{term}; {how}") };
     Some(StatedFigure { metric: "max load".to_owned(), value, unit: unit.to_owned(), condition })

@@ -16,6 +16,7 @@ use goodput_model::plain;
 pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     let mut words = vec![("Goodput", answer(summary))];
     words.extend(summary.goodput.as_ref().and_then(fitted_limit).map(|more| ("", more)));
+    words.extend(kept::in_tokens(summary).map(|text| ("In tokens", text)));
     words.extend(kept::each_term(summary).map(|text| ("Each term", text)));
     words.extend(kept::judged_afterwards(summary).map(|text| ("Judged", text)));
     words.push(("Knee", knee(summary)));

@@ -4,9 +4,9 @@
 use goodput_campaign::sweep::{KeptLoad, KeptSupport, StatedFigure, SweepSummary};
 
 use super::{bare_percent, level_number, unit};
-use goodput_document::number::{cell, count, range};
+use goodput_document::number::{amount, cell, count, range};
 use goodput_document::{Block, Column, Formats, Section, Table};
-use goodput_model::plain;
+use goodput_model::{Verdict, plain};
 
 /// Both tables; nothing without points.
 pub(super) fn section(summary: &SweepSummary) -> Section {
@@ -90,6 +90,18 @@ pub(super) fn each_term(summary: &SweepSummary) -> Option<String> {
         }
     };
     (alone().count() > 1).then(|| alone().map(one).collect::<Vec<_>>().join("; "))
+}
+
+/// The answer as output tokens per second at the SLO; none without an answer.
+pub(super) fn in_tokens(summary: &SweepSummary) -> Option<String> {
+    let found = |name: &str| {
+        let figure = summary.figures.iter().find(|figure| figure.metric == name)?;
+        Some(amount(figure.value?.value))
+    };
+    let tokens = found("goodput").filter(|_| summary.verdict != Verdict::Void)?;
+    let each = found("goodput per GPU").map_or(String::new(), |each| format!(" ({each} per GPU)"));
+    let goodput = summary.goodput.as_ref()?;
+    Some(format!("{tokens} output tok/s{each} at {}", plain(&goodput.slo)))
 }
 
 /// That the SLO was given afterwards.

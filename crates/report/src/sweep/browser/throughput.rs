@@ -1,12 +1,12 @@
 //! Throughput against latency: the front, the knee, and what each load gives.
 
 use goodput_campaign::curve::is_on_curve;
-use goodput_campaign::sweep::{PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Bounded, PointSpread, PointSummary, SweepSummary};
 
 use super::named_level;
-use crate::sweep::{Latency, front, level_number, on_curve, per_gpu, unit};
+use crate::sweep::{Latency, bare, front, level_number, on_curve, per_gpu, pooled, unit};
 use goodput_document::number::cell;
-use goodput_document::svg::{Chart, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 
 /// The latency that the front is made of.
 pub(crate) fn front_latency(points: &[&PointSummary]) -> Latency {
@@ -65,6 +65,41 @@ pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
                 series(&knee_name, Shape::Marks, 3, at_knee),
             ]),
     ]
+}
+
+/// The percentiles of TTFT, TPOT and ITL over output tokens per second, each curve in the order of the
+/// load: it turns back where more load gives less.
+pub(crate) fn percentiles(summary: &SweepSummary) -> Vec<Chart> {
+    let points = on_curve(&summary.points);
+    let axis = summary.plan.axis;
+    let tps = pooled(&points, |point| bare(point.point.figures.output_tps));
+    let at = |level: f64| tps.iter().find(|(at, _)| *at == level).map(|(_, tps)| tps.value);
+    let chart = |latency: Latency| {
+        let series = |name: &str, tone, of: fn(PointSpread) -> Option<Bounded>| {
+            let found = pooled(&points, |point| of(latency.spread(&point.point.figures)));
+            let dot = |(level, found): (f64, Bounded)| {
+                let x = at(level)?;
+                let load = format!("{} {}", level_number(axis, level), unit(axis));
+                let note = format!("{load}, {} tok/s, {} ms", cell(x), cell(found.value));
+                Some(Dot::noted(x, found.value, note).within(found.low, found.high))
+            };
+            let dots = found.into_iter().filter_map(dot).collect();
+            ChartSeries::new(name, Shape::Points, tone, dots)
+        };
+        let title = format!("{} over output tok/s", latency.name());
+        Chart::new(latency.throughput_chart(), title)
+            .says(
+                "Each mark is a load; bars are 95 % intervals, and runs at one load are combined.",
+            )
+            .over("output tok/s of the server", ChartAxis::log("ms"))
+            .series([
+                series("p50", 0, |spread| spread.p50),
+                series("p90", 1, |spread| spread.p90),
+                series("p99", 2, |spread| spread.p99),
+            ])
+    };
+    let all = [Latency::Ttft, Latency::Tpot, Latency::Itl].into_iter().map(chart);
+    all.filter(|chart| !chart.is_empty()).collect()
 }
 
 fn words(summary: &SweepSummary, on_front: &[Dot], latency: Latency) -> String {
