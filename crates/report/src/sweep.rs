@@ -72,7 +72,7 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
     sections.extend(curves(summary));
     let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
     let every = tables::points(summary, has_page).filled();
-    let marks = every.is_some().then(marks);
+    let marks = every.is_some().then(|| marks(summary));
     sections.push(
         Section::named("points", "Points", "All points")
             .with_some(Formats::WIDE, every)
@@ -196,7 +196,7 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
     let mut throughput = Section::named("throughput", "Throughput", "Throughput against latency");
     if !on_curve(&summary.points).is_empty() {
         let no_gpus = summary.sweep.gpus.is_none_or(|gpus| gpus == 0);
-        let marks = Fact::new("*", format!("{}; ms", front()));
+        let marks = Fact::new("*", format!("{}; ms", front(summary)));
         let gpus = Fact::new("server", "GPU count not given (--gpus N)");
         let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
         throughput.blocks.push(drawn(throughput::charts(summary)));
@@ -208,7 +208,9 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
     let percentiles = tables::percentiles(summary).filled();
     // A terminal shows both curves one below the other.
     vec![
-        plot(latency, charts::over_load(summary)).with_some(Formats::ALL, percentiles),
+        plot(latency, charts::over_load(summary))
+            .with_on(Formats::TEXT, Block::Gap)
+            .with_some(Formats::ALL, percentiles),
         plot(Section::bare(), charts::goodput(summary)),
         throughput,
         goodput,
@@ -245,9 +247,8 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
 }
 
 /// What signs in the table of all points mean.
-fn marks() -> Block {
-    let text = "*: no other point has both more output tok/s and less latency; ~: one end of its \
-                interval is unknown";
+fn marks(summary: &SweepSummary) -> Block {
+    let text = format!("*: {}; ~: one end of its interval is unknown", front(summary));
     Block::note(text)
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use goodput_lab::results::{self, SavedResult};
-use goodput_model::SloQuestion;
 use goodput_record::Artifact;
 use goodput_report::{Picture, plain};
 
+use super::ReportRequest;
 use super::write::replace;
 use crate::error::Failed;
 use crate::output;
@@ -16,14 +16,14 @@ use crate::printer::Printer;
 /// Charts of an artifact, each a file of another. Those of several runs or sweeps lie in folders below.
 pub(super) fn write(
     artifact: &Artifact,
-    slo: &SloQuestion,
+    request: &ReportRequest,
     to: Option<&Path>,
 ) -> Result<(), Failed> {
     if matches!(artifact, Artifact::File(_)) {
         return Err(super::no_page());
     }
     let to = to.map_or_else(|| artifact.path().join("charts"), Path::to_owned);
-    let count = draw(artifact, slo, &to)?;
+    let count = draw(artifact, request, &to)?;
     if count == 0 {
         let message = format!("`{}` has no charts", artifact.path().display());
         return Err(Failed::usage(message)
@@ -34,8 +34,8 @@ pub(super) fn write(
 }
 
 /// How many there were.
-fn draw(artifact: &Artifact, slo: &SloQuestion, to: &Path) -> Result<usize, Failed> {
-    let result = super::numbers(artifact, slo)?;
+fn draw(artifact: &Artifact, request: &ReportRequest, to: &Path) -> Result<usize, Failed> {
+    let result = super::numbers(artifact, request)?;
     let parts: Vec<PathBuf> = match &result {
         SavedResult::Repeats(_) => artifact.parts(),
         SavedResult::Sweeps(sweeps) => {
@@ -43,12 +43,12 @@ fn draw(artifact: &Artifact, slo: &SloQuestion, to: &Path) -> Result<usize, Fail
             swept.map(|one| artifact.path().join(&one.folder)).collect()
         }
         _ => {
-            let details = results::details(artifact, &result, slo, &Printer::new(false))?;
+            let details = results::details(artifact, &result, &request.slo, &Printer::new(false))?;
             return write_all(to, &goodput_report::charts(&result, &details));
         }
     };
     let each = |part: PathBuf| {
-        draw(&results::open(&part)?, slo, &to.join(part.file_name().unwrap_or_default()))
+        draw(&results::open(&part)?, request, &to.join(part.file_name().unwrap_or_default()))
     };
     parts.into_iter().map(each).sum()
 }

@@ -8,6 +8,7 @@ use goodput_lab::results::{self, ExportedRun, SavedResult};
 use goodput_model::{SloQuestion, SourceTool, Verdict};
 use goodput_record::Artifact;
 
+use super::ReportRequest;
 use super::write::place;
 use crate::error::Failed;
 use crate::output;
@@ -16,7 +17,7 @@ use crate::output;
 /// shape knows both forms.
 pub(super) fn one_file(
     artifact: &Artifact,
-    slo: &SloQuestion,
+    request: &ReportRequest,
     shape: FileShape,
     detailed: bool,
     to: Option<&Path>,
@@ -25,13 +26,13 @@ pub(super) fn one_file(
         return Err(too_detailed());
     }
     if matches!(artifact, Artifact::Sweep(_) | Artifact::Sweeps(_)) {
-        return match (shape, super::numbers(artifact, slo)?) {
+        return match (shape, super::numbers(artifact, request)?) {
             (FileShape::Csv, SavedResult::Sweep(sweep)) => place(to, |out| sweep_csv(out, &sweep)),
             (FileShape::Csv, SavedResult::Sweeps(all)) => place(to, |out| sweeps_csv(out, &all)),
             _ => Err(is_sweep()),
         };
     }
-    let run = ExportedRun::read(artifact, slo)?;
+    let run = ExportedRun::read(artifact, &request.slo)?;
     let mut notes = Vec::new();
     place(to, |out| {
         notes = run.export().write(out, shape, detailed)?;
@@ -44,7 +45,7 @@ pub(super) fn one_file(
 /// Three tables next to each other.
 pub(super) fn tables(
     artifact: &Artifact,
-    slo: &SloQuestion,
+    request: &ReportRequest,
     detailed: bool,
     to: Option<&Path>,
 ) -> Result<(), Failed> {
@@ -54,7 +55,7 @@ pub(super) fn tables(
     if matches!(artifact, Artifact::Sweep(_) | Artifact::Sweeps(_)) {
         return Err(is_sweep());
     }
-    let run = ExportedRun::read(artifact, slo)?;
+    let run = ExportedRun::read(artifact, &request.slo)?;
     let into = to.unwrap_or(artifact.path());
     fs::create_dir_all(into).map_err(|error| {
         Failed::usage(format!("cannot create the folder `{}`: {error}", into.display()))

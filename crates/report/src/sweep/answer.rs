@@ -20,6 +20,7 @@ pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     words.extend(kept::each_term(summary).map(|text| ("Each term", text)));
     words.extend(kept::judged_afterwards(summary).map(|text| ("Judged", text)));
     words.push(("Knee", knee(summary)));
+    words.extend(ttft_bend(summary).map(|text| ("TTFT bend", text)));
     let sustained = summary.sustained.as_ref();
     words.extend(sustained.map(|long| ("Sustained", long_run(long, summary.plan.axis))));
     words
@@ -192,9 +193,14 @@ fn fitted_limit(goodput: &Goodput) -> Option<String> {
 pub(crate) fn knee(summary: &SweepSummary) -> String {
     let axis = summary.plan.axis;
     match summary.curve.knee {
-        _ if axis == Axis::Concurrency => {
-            "none by definition: a closed loop offers no more than it gets".to_owned()
-        }
+        _ if axis == Axis::Concurrency => match summary.curve.users_knee {
+            Some(users) => format!(
+                "{} users give at least 95 % of the highest measured throughput; with more, answers \
+                 take longer and hardly more of them complete",
+                level_number(axis, users)
+            ),
+            None => "none: the highest number of users still gives more throughput".to_owned(),
+        },
         None => match too_short(summary) {
             Some(levels) => format!("undecided: {levels} were too short to judge"),
             None => "none found: no level delivered 99 %".to_owned(),
@@ -212,6 +218,17 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
             )
         }
     }
+}
+
+/// Where the median TTFT bends upward; none if it does not.
+fn ttft_bend(summary: &SweepSummary) -> Option<String> {
+    let axis = summary.plan.axis;
+    let level = summary.curve.ttft_bend?;
+    Some(format!(
+        "the median TTFT bends upward at {} {} (Kneedle; a description)",
+        level_number(axis, level),
+        unit(axis)
+    ))
 }
 
 /// Levels next to the knee of which too little was seen; none if there are none.

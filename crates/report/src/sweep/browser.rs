@@ -12,9 +12,8 @@ pub(super) mod users;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use answer::{confirmed, promise, sentence, there};
+pub(crate) use answer::{capitalised, confirmed, promise, sentence, there};
 pub(crate) use load::{dots, over};
-pub(crate) use throughput::front_latency;
 
 use goodput_campaign::sweep::{Level, PointSummary};
 use goodput_stats::{LoadGrid, SloGrid, SloLimits, StatedAnswer};

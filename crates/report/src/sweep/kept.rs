@@ -64,7 +64,7 @@ fn figures(summary: &SweepSummary) -> Table {
                    requests it was measured with; latencies in ms.";
     Table::from_subjects("Metric, value, condition", caption, &summary.figures)
         .left("metric", 14, |found| found.metric.clone())
-        .right("value", 24, |found| value(found))
+        .right("value", 27, |found| value(found))
         .with(Column::prose("condition", 2), |found| plain(&found.condition))
         .table
 }

@@ -77,9 +77,11 @@ fn with_ends(figure: Option<Bounded>) -> String {
     marked(figure) + &ends
 }
 /// What the front is.
-pub(crate) fn front() -> &'static str {
-    "on the front: no other point has both more output tok/s and less latency (TPOT, or E2E where there \
-     is none)"
+pub(crate) fn front(summary: &SweepSummary) -> String {
+    format!(
+        "on the front: no other load that is delivered has both more output tok/s and less {}",
+        summary.curve.front.name()
+    )
 }
 
 /// Share of good requests in percent, with its interval.

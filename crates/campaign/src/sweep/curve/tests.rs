@@ -1,6 +1,8 @@
 //! Curves against independent programs (`tests/oracle/curve.json`, written by `make.py` next to
 //! it), and against points whose answer is known by construction.
 
+mod fronts;
+
 use goodput_model::{EndedBy, StopEarly, Verdict};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -129,7 +129,7 @@ pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
