@@ -107,7 +107,8 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
 /// The short page: the answer, one chart, and ten points.
 fn in_short(summary: &SweepSummary) -> Vec<Section> {
     let short = Formats::SHORT;
-    let more = words(summary).into_iter().filter(|(name, _)| !is_answer(name));
+    let is_short = |name: &str| !is_answer(name) && name != "TTFT bend";
+    let more = words(summary).into_iter().filter(|(name, _)| is_short(name));
     let facts = state(summary).map(|state| ("State", state)).into_iter().chain(more);
     let facts = facts.map(|(name, text)| Fact::new(name, text).in_short()).collect();
     let chart = charts::over_load(summary).map(Block::Plot);

@@ -37,6 +37,7 @@ fn charts(view: &SweepView<'_>) -> Vec<Chart> {
     let parts = [
         load::latencies(summary),
         throughput::charts(summary),
+        throughput::percentiles(summary),
         load::goodputs(summary),
         distributions::charts(view),
         users::charts(summary),

@@ -63,7 +63,8 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
         unit(ask.level.axis()),
         purpose(ask.purpose)
     );
-    let confirmed = summary.goodput.as_ref().and_then(Goodput::level);
+    let goodput = summary.goodput.as_ref();
+    let confirmed = goodput.and_then(Goodput::level);
     let is_above = ask.level.axis() == summary.plan.axis
         && confirmed.is_some_and(|confirmed| ask.level.value() > confirmed * (1.0 + 1e-9));
     let said = stands(point);
@@ -73,7 +74,9 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
             TestCase::new(name, said, None)
         }
         PointStanding::Missed(_) if is_above => {
-            TestCase::new(name, format!("{said}; above the load that keeps it, as expected"), None)
+            let is_confirmed = goodput.is_some_and(|goodput| goodput.confirmed.is_some());
+            let how = if is_confirmed { "confirmed" } else { "measured" };
+            TestCase::new(name, format!("{said}; above the {how} load, as expected"), None)
         }
         other => TestCase::new(name, said, fault(other)),
     }

@@ -113,3 +113,6 @@ pub(super) fn judged_afterwards(summary: &SweepSummary) -> Option<String> {
     let points = count(summary.points.len() as u64);
     Some(format!("by an SLO given afterwards, from {points} saved points; measured with {before}"))
 }
+
+#[cfg(test)]
+mod tests;
