@@ -69,7 +69,7 @@ pub(super) fn usual(points: &[PointSummary]) -> FrontLatency {
 }
 
 /// For each latency that was measured the places of the points that no other beats in both output tokens per second and
-/// that latency. Loads that the server does not keep up with are no offer to anybody: their latencies
+/// that latency. Loads that the server does not keep up with do not count: their latencies
 /// are those of the minute at which they were stopped.
 pub(super) fn fronts(
     points: &[PointSummary],
