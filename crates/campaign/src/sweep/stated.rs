@@ -51,6 +51,12 @@ pub(super) fn stated(
     all
 }
 
+/// A latency of a point.
+type SpreadOf = fn(&Figures) -> PointSpread;
+
+/// A percentile of a latency.
+type PercentileOf = fn(PointSpread) -> Option<Bounded>;
+
 fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
     let pooled = |of: &dyn Fn(&Figures) -> Option<Bounded>| {
         mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
@@ -61,12 +67,12 @@ fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
         unit: unit.to_owned(),
         condition: condition.to_owned(),
     };
-    let spreads: [(&str, fn(&Figures) -> PointSpread); 3] = [
+    let spreads: [(&str, SpreadOf); 3] = [
         ("TTFT", |figures| figures.ttft_ms),
         ("ITL", |figures| figures.itl_ms),
         ("TPOT", |figures| figures.tpot_ms),
     ];
-    let percentiles: [(&str, fn(PointSpread) -> Option<Bounded>); 2] =
+    let percentiles: [(&str, PercentileOf); 2] =
         [("p50", |spread| spread.p50), ("p99", |spread| spread.p99)];
     let mut all = Vec::new();
     for (name, spread) in spreads {

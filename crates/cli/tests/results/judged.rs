@@ -191,7 +191,7 @@ fn files_of_other_tools_with_every_request_suffice() {
         list(&|i| (i as f64 / 5.0).to_string()),
         list(&|_| "\"\"".to_owned()),
     );
-    let whole = VLLM.replace("\"completed\": 10", "\"completed\": 400").replace("}", &details);
+    let whole = VLLM.replace("\"completed\": 10", "\"completed\": 400").replace('}', &details);
     std::fs::write(session.path("vllm.json"), whole).unwrap();
     let plan = |slo: &str| {
         session.run(&["capacity", "vllm.json", "--target-rps", "12", "--json", "--slo", slo])

@@ -127,7 +127,7 @@ fn judged(result: &Reported, slo: &SloQuestion) -> Summary {
     let last = all.iter().filter_map(|request| request.start_s).fold(start, f64::max);
     let rate = (all.len() as f64 / (last - start).max(1e-3)).clamp(1e-6, 1e9);
     let unknown = LengthDistribution::Fixed(1);
-    let class = ClassPlan::synthetic("", unknown.clone(), unknown);
+    let class = ClassPlan::synthetic("", unknown, unknown);
     let mut plan = Plan::open_loop("", class, rate, Duration::from_secs(1));
     (plan.load.duration, plan.load.num_requests) = (None, Some(all.len() as u64));
     let SweepPlan { slo, attainment, .. } = promised(slo);
@@ -197,7 +197,7 @@ fn chunks(request: &ReportedRequest, first: Nanos, end: Nanos) -> Vec<Chunk> {
     let mut at = first;
     let gaps = request.gaps_ms.as_deref();
     let after = gaps.unwrap_or_default().iter().map(|gap| {
-        at = at + Nanos::from_secs_f64((gap / 1e3).clamp(0.0, 1e7));
+        at += Nanos::from_secs_f64((gap / 1e3).clamp(0.0, 1e7));
         chunk(at)
     });
     let mut all: Vec<Chunk> = std::iter::once(chunk(first)).chain(after).collect();

@@ -135,6 +135,9 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
         .table
 }
 
+/// A percentile of a latency.
+type PercentileOf = fn(PointSpread) -> Option<Bounded>;
+
 /// Percentiles of TTFT, TPOT and ITL by load, each load with what it gives.
 pub(super) fn percentiles(summary: &SweepSummary) -> Table {
     let points = on_curve(&summary.points);
@@ -153,7 +156,7 @@ pub(super) fn percentiles(summary: &SweepSummary) -> Table {
             Cell::number(value(*level, &|figures| bare(figures.output_tps)), cell)
         });
     for latency in [Latency::Ttft, Latency::Tpot, Latency::Itl] {
-        let percentiles: [(&str, fn(PointSpread) -> Option<Bounded>); 3] =
+        let percentiles: [(&str, PercentileOf); 3] =
             [("p50", |of| of.p50), ("p90", |of| of.p90), ("p99", |of| of.p99)];
         for (percent, of) in percentiles {
             table = table.with(Column::stacked(latency.name(), percent, 7), |level| {

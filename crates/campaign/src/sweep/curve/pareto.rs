@@ -68,7 +68,8 @@ pub(super) fn usual(points: &[PointSummary]) -> FrontLatency {
     if is_tpot { FrontLatency::TpotP50 } else { FrontLatency::E2eP50 }
 }
 
-/// For each latency that was measured the places of the points that no other beats in both output tokens per second and
+/// For each latency that was measured the places of the points that no other beats in both output
+/// tokens per second and
 /// that latency. Loads that the server does not keep up with do not count: their latencies
 /// are those of the minute at which they were stopped.
 pub(super) fn fronts(
