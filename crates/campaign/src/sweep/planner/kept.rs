@@ -153,10 +153,13 @@ fn of_term(plan: &SweepPlan, points: &[Point], term: &SloTerm) -> KeptLoad {
 /// The highest load that keeps the SLO of this plan.
 fn of_view(view: &CurveView<'_>) -> KeptLoad {
     let levels = levels(view);
-    let is_kept = |at: &&LevelRuns<'_, '_>| {
-        at.runs.iter().all(|seen| judge(seen.figures, view.plan) == PointStanding::Met)
+    // A floor under the throughput is missed by too little load: that bounds nothing. What the client
+    // spoilt, and kept the SLO all the same, is not missed.
+    let keeps = |seen: &&SeenPoint<'_>| {
+        let is_missed = matches!(judge(seen.figures, view.plan), PointStanding::Missed(_));
+        !seen.is_over() && !is_missed
     };
-    // A floor under the throughput is missed by too little load: that bounds nothing.
+    let is_kept = |at: &&LevelRuns<'_, '_>| at.runs.iter().all(|seen| keeps(&seen));
     let is_over = |at: &&LevelRuns<'_, '_>| at.runs.iter().any(|seen| seen.is_over());
     let over = levels.iter().find(is_over).map(|at| at.level);
     let below = |at: &&LevelRuns<'_, '_>| over.is_none_or(|over| at.level < over);
