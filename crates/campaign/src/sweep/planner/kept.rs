@@ -159,7 +159,7 @@ fn of_view(view: &CurveView<'_>) -> KeptLoad {
         let is_missed = matches!(judge(seen.figures, view.plan), PointStanding::Missed(_));
         !seen.is_over() && !is_missed
     };
-    let is_kept = |at: &&LevelRuns<'_, '_>| at.runs.iter().all(|seen| keeps(&seen));
+    let is_kept = |at: &&LevelRuns<'_, '_>| at.runs.iter().all(&keeps);
     let is_over = |at: &&LevelRuns<'_, '_>| at.runs.iter().any(|seen| seen.is_over());
     let over = levels.iter().find(is_over).map(|at| at.level);
     let below = |at: &&LevelRuns<'_, '_>| over.is_none_or(|over| at.level < over);
