@@ -8,6 +8,7 @@ mod figures;
 mod given;
 mod judge;
 mod planner;
+mod stated;
 mod summary;
 
 pub use audit::{representative, sweep_audit};
@@ -15,8 +16,10 @@ pub use figures::{Bounded, Figures, PointSpread, TermFigure};
 pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
 pub use planner::{
-    SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings, next, rehearse, step_s,
+    KeptLoad, KeptSupport, SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings,
+    kept_loads, next, rehearse, step_s,
 };
+pub use stated::StatedFigure;
 pub use summary::{
     ColdStart, Configuration, Goodput, GoodputState, PointSummary, Sustained, SweepFacts,
     SweepState, SweepSummary, Sweeps,

@@ -58,7 +58,7 @@ pub(crate) use sections::Sections;
 pub(crate) use serve::{ColdStartArgs, SuperviseArgs};
 pub(crate) use shadow::{ByName, CandidateArgs, ShadowArgs};
 pub(crate) use shard::{ShardArgs, ShardName};
-pub(crate) use slo::SloArgs;
+pub(crate) use slo::{SavedSloArgs, SloArgs};
 pub(crate) use stats::StatsArgs;
 pub(crate) use sweep::{AxisName, LevelArgs, PointArgs, SweepArgs};
 pub(crate) use ui::UiArgs;

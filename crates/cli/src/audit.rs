@@ -8,12 +8,13 @@ use goodput_stats::Audit;
 
 use crate::args::{AuditArgs, AuditFormat};
 use crate::error::{Failed, exit};
-use crate::{output, report};
+use crate::{output, plan, report};
 
 /// Runs the verb. What cannot be read does not keep the others from being judged.
 pub(crate) fn audit(args: &AuditArgs) -> Result<ExitCode, Failed> {
+    let slo = plan::slo_question(&args.slo)?;
     let (mut audits, mut unreadable) = (Vec::new(), Vec::new());
-    for found in args.results.iter().flat_map(|path| goodput_lab::audit::audit(path)) {
+    for found in args.results.iter().flat_map(|path| goodput_lab::audit::audit(path, &slo)) {
         match found {
             Ok(audit) if args.strict => audits.push(audit.strict()),
             Ok(audit) => audits.push(audit),

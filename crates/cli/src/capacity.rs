@@ -9,6 +9,7 @@ use goodput_lab::capacity::{CapacityBasis, TrafficLoad, add_traffic, refused};
 
 use crate::args::CapacityArgs;
 use crate::error::{Failed, exit};
+use crate::plan::slo_question;
 use crate::printer::Printer;
 use crate::{output, report};
 
@@ -62,7 +63,8 @@ fn read_basis(args: &CapacityArgs) -> Result<CapacityBasis, Failed> {
         return CapacityBasis::given(goodput, args.rejected_rps);
     }
     let path = args.run.as_deref().ok_or_else(CapacityBasis::missing)?;
-    CapacityBasis::read(path, &args.configuration)
+    let slo = slo_question(&args.slo)?;
+    CapacityBasis::read(path, &args.configuration, &slo, &Printer::new(false))
 }
 
 /// What is expected of a replica at the rate that was confirmed.

@@ -8,7 +8,7 @@ mod workload;
 pub(crate) use goodput_lab::checks::check_plan as check;
 pub(crate) use load::default_workers;
 pub(crate) use observe::stated;
-pub(crate) use slo::resolve as promise;
+pub(crate) use slo::{question as slo_question, resolve as promise};
 pub(crate) use workload::{is_description, resolve as workload};
 
 use std::collections::BTreeMap;

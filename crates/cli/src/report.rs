@@ -11,9 +11,12 @@ mod write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use goodput_campaign::curve::FrontLatency;
+use goodput_campaign::sweep::SweepSummary;
 use goodput_exchange::FileShape;
 use goodput_lab::hooks;
 use goodput_lab::results::{self, ResultDetails, SavedResult};
+use goodput_model::SloQuestion;
 use goodput_record::Artifact;
 use goodput_report::PageFormat;
 
@@ -25,8 +28,16 @@ pub(crate) use write::replace;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
-use crate::output;
 use crate::printer::Printer;
+use crate::{output, plan};
+
+/// How a saved result is looked at.
+struct ReportRequest {
+    /// The SLO that it is judged by.
+    slo: SloQuestion,
+    /// The latency of the front of a sweep; none: the usual one.
+    front: Option<FrontLatency>,
+}
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
@@ -34,22 +45,26 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
         Chosen::One(artifact) => *artifact,
         Chosen::Several(folder, all) => return choose::print(&folder, &all, args),
     };
+    let request = ReportRequest {
+        slo: plan::slo_question(&args.slo)?,
+        front: args.front.map(FrontLatency::from),
+    };
     let to = args.output.as_deref();
     if args.open {
-        let page = page(&artifact, PageFormat::Html)?;
+        let page = page(&artifact, &request, PageFormat::Html)?;
         return browser::show(&artifact, to, &page).map(|()| ExitCode::from(exit::OK));
     }
-    let shape = |shape| export::one_file(&artifact, shape, args.detailed, to);
+    let shape = |shape| export::one_file(&artifact, &request, shape, args.detailed, to);
     let text = PageFormat::Text(args.detail());
     match if args.json { Format::Json } else { args.format } {
-        Format::Json => write::text(to, &json(&numbers(&artifact)?))?,
-        Format::Text if to.is_none() => output::page(&page(&artifact, text)?)?,
-        Format::Text => write::text(to, &page(&artifact, text)?)?,
-        Format::Markdown => write::text(to, &page(&artifact, PageFormat::Markdown)?)?,
-        Format::Junit => write::text(to, &page(&artifact, PageFormat::Junit)?)?,
-        Format::Html => write::text(to, &page(&artifact, PageFormat::Html)?)?,
-        Format::Svg => charts::write(&artifact, to)?,
-        Format::Parquet => export::tables(&artifact, args.detailed, to)?,
+        Format::Json => write::text(to, &json(&numbers(&artifact, &request)?))?,
+        Format::Text if to.is_none() => output::page(&page(&artifact, &request, text)?)?,
+        Format::Text => write::text(to, &page(&artifact, &request, text)?)?,
+        Format::Markdown => write::text(to, &page(&artifact, &request, PageFormat::Markdown)?)?,
+        Format::Junit => write::text(to, &page(&artifact, &request, PageFormat::Junit)?)?,
+        Format::Html => write::text(to, &page(&artifact, &request, PageFormat::Html)?)?,
+        Format::Svg => charts::write(&artifact, &request, to)?,
+        Format::Parquet => export::tables(&artifact, &request, args.detailed, to)?,
         Format::Csv => shape(FileShape::Csv)?,
         Format::Vllm => shape(FileShape::Vllm)?,
         Format::Sglang => shape(FileShape::Sglang)?,
@@ -61,22 +76,52 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The page of whatever lies in a folder, for a browser.
-pub(crate) fn browser_page(folder: &Path) -> Result<String, Failed> {
-    page(&results::open(folder)?, PageFormat::Html)
+/// The page of whatever lies in a folder, for a browser; judged by this SLO where its runs can be.
+pub(crate) fn browser_page(folder: &Path, slo: &SloQuestion) -> Result<String, Failed> {
+    let artifact = results::open(folder)?;
+    let slo = if results::can_judge(&artifact) { slo.clone() } else { SloQuestion::default() };
+    page(&artifact, &ReportRequest { slo, front: None }, PageFormat::Html)
 }
 
-fn numbers(artifact: &Artifact) -> Result<SavedResult, Failed> {
-    results::read(artifact, &Printer::new(false))
+/// Draws the front of another latency.
+fn choose_front(result: &mut SavedResult, front: FrontLatency) -> Result<(), Failed> {
+    let turn = |sweep: &mut SweepSummary| {
+        sweep.curve = std::mem::take(&mut sweep.curve).with_front(front);
+    };
+    match result {
+        SavedResult::Sweep(sweep) => turn(sweep),
+        SavedResult::Sweeps(all) => {
+            all.configurations.iter_mut().filter_map(|one| one.sweep.as_mut()).for_each(turn);
+        }
+        _ => {
+            return Err(Failed::usage("--front is about sweeps, and this result is not one")
+                .hint("remove --front, or name the folder of a sweep"));
+        }
+    }
+    Ok(())
 }
 
-fn page(artifact: &Artifact, format: PageFormat) -> Result<String, Failed> {
+fn numbers(artifact: &Artifact, request: &ReportRequest) -> Result<SavedResult, Failed> {
+    let mut result = results::read(artifact, &request.slo, &Printer::new(false))?;
+    if let Some(front) = request.front {
+        choose_front(&mut result, front)?;
+    }
+    Ok(result)
+}
+
+fn page(
+    artifact: &Artifact,
+    request: &ReportRequest,
+    format: PageFormat,
+) -> Result<String, Failed> {
     if matches!((artifact, format), (Artifact::File(_), PageFormat::Junit | PageFormat::Html)) {
         return Err(no_page());
     }
-    let result = numbers(artifact)?;
+    let result = numbers(artifact, request)?;
     let details = match format {
-        PageFormat::Html => results::details(artifact, &result, &Printer::new(false))?,
+        PageFormat::Html => {
+            results::details(artifact, &result, &request.slo, &Printer::new(false))?
+        }
         _ => ResultDetails::None,
     };
     goodput_report::page(&result, &details, format).ok_or_else(no_page)

@@ -191,7 +191,9 @@ fn code(summary: &SweepSummary) -> u8 {
         _ if summary.verdict == Verdict::Void => exit::VOID,
         (_, Some(GoodputState::Unreachable)) => exit::MISSED,
         (_, Some(GoodputState::Unclear)) => exit::VOID,
-        (_, Some(GoodputState::Found | GoodputState::AtLeast) | None) => exit::OK,
+        (_, Some(GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured) | None) => {
+            exit::OK
+        }
     }
 }
 

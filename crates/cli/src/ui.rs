@@ -9,7 +9,7 @@ use goodput_ui::{Options, ServeEvent, UiError};
 
 use crate::args::UiArgs;
 use crate::error::{Failed, exit};
-use crate::{output, report, signals};
+use crate::{output, plan, report, signals};
 
 /// How often a process that waits for its end looks up.
 const LOOK_UP: Duration = Duration::from_hours(1);
@@ -22,7 +22,9 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
         token_file: args.token_file.clone(),
         reindex: args.reindex,
     };
-    let render = |folder: &_| report::browser_page(folder).map_err(|failed| failed.lines());
+    let slo = plan::slo_question(&args.slo)?;
+    let render =
+        move |folder: &_| report::browser_page(folder, &slo).map_err(|failed| failed.lines());
     let folder = plain(&args.folder.display().to_string());
     goodput_ui::serve(&options, Box::new(render), &mut |event| print_event(&folder, event))
         .map_err(|error| failed(&error))?;

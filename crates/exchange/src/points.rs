@@ -12,7 +12,7 @@ use crate::error::ExchangeError;
 use crate::lines::{Field, csv};
 
 /// The names of the columns; `docs/exports.md` says what they mean.
-const NAMES: [&str; 58] = [
+const NAMES: [&str; 66] = [
     "configuration",
     "folder",
     "number",
@@ -59,6 +59,14 @@ const NAMES: [&str; 58] = [
     "e2e_p99_ms",
     "e2e_p99_low_ms",
     "e2e_p99_high_ms",
+    "itl_mean_ms",
+    "itl_p50_ms",
+    "itl_p50_low_ms",
+    "itl_p50_high_ms",
+    "itl_p90_ms",
+    "itl_p99_ms",
+    "itl_p99_low_ms",
+    "itl_p99_high_ms",
     "input_tokens_mean",
     "output_tokens_mean",
     "over_saturated",
@@ -125,7 +133,7 @@ fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
         figures.in_flight.into(),
         figures.batch.into(),
     ];
-    for metric in [figures.ttft_ms, figures.tpot_ms, figures.e2e_ms] {
+    for metric in [figures.ttft_ms, figures.tpot_ms, figures.e2e_ms, figures.itl_ms] {
         line.extend(spread(metric));
     }
     line.extend([

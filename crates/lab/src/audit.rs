@@ -4,28 +4,31 @@ use std::path::Path;
 
 use goodput_campaign::sweep::{representative, sweep_audit};
 use goodput_exchange::UNDERSTOOD;
+use goodput_model::SloQuestion;
 use goodput_record::{Artifact, CampaignFolder, FolderError, RunFolder};
 use goodput_stats::{Audit, audit_run};
 
 use crate::error::Failed;
 use crate::events::Silent;
-use crate::results::{self, SavedResult};
-use crate::saved::summarise;
+use crate::results::{self, SavedResult, cannot_judge};
+use crate::saved::{judged_by, summarise};
 use crate::sweep::{SavedSweep, read_folder};
 
-/// The audits of the results at a path: of a run of ours, of a sweep as a whole, of each run of several, of each run in a file of
+/// The audits of the results at a path, judged by this SLO where one is asked for: of a run of ours,
+/// of a sweep as a whole, of each run of several, of each run in a file of
 /// another tool. What cannot be read does not keep the others from being judged.
-pub fn audit(path: &Path) -> Vec<Result<Audit, Failed>> {
+pub fn audit(path: &Path, slo: &SloQuestion) -> Vec<Result<Audit, Failed>> {
     match Artifact::open(path) {
-        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![of_run(&folder, path)],
+        Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![of_run(&folder, path, slo)],
+        Ok(artifact @ Artifact::File(_)) if !slo.is_empty() => vec![Err(cannot_judge(&artifact))],
         Ok(Artifact::File(file)) => of_file(&file),
-        Ok(Artifact::Sweep(folder)) => vec![of_sweep(&folder, path)],
+        Ok(Artifact::Sweep(folder)) => vec![of_sweep(&folder, path, slo)],
         Ok(artifact @ (Artifact::Repeats(_) | Artifact::Sweeps(_) | Artifact::Comparison(_))) => {
-            artifact.parts().iter().flat_map(|part| audit(part)).collect()
+            artifact.parts().iter().flat_map(|part| audit(part, slo)).collect()
         }
         // A pair of a shadow is not a run, and numbers without logs are not one of a folder.
         Ok(Artifact::Shadow(_) | Artifact::Summary(_)) => {
-            vec![RunFolder::open(path).map_err(unreadable).and_then(|run| of_run(&run, path))]
+            vec![RunFolder::open(path).map_err(unreadable).and_then(|run| of_run(&run, path, slo))]
         }
         Err(error) if path.is_dir() => vec![Err(unreadable(error))],
         // Its reader says what is wrong with a file.
@@ -33,23 +36,24 @@ pub fn audit(path: &Path) -> Vec<Result<Audit, Failed>> {
     }
 }
 
-fn of_run(folder: &RunFolder, path: &Path) -> Result<Audit, Failed> {
-    let plan = folder.plan().map_err(unreadable)?;
+fn of_run(folder: &RunFolder, path: &Path, slo: &SloQuestion) -> Result<Audit, Failed> {
+    let mut plan = folder.plan().map_err(unreadable)?;
+    judged_by(slo)(&mut plan)?;
     let manifest = folder.manifest().map_err(unreadable)?;
     let summary = summarise(folder, &plan, &manifest, 0)?;
     Ok(Audit { subject: path.display().to_string(), ..audit_run(&summary, Some(&plan)) })
 }
 
 /// Of a sweep as a whole, in the place of its runs.
-fn of_sweep(folder: &CampaignFolder, path: &Path) -> Result<Audit, Failed> {
+fn of_sweep(folder: &CampaignFolder, path: &Path, slo: &SloQuestion) -> Result<Audit, Failed> {
     let nothing = || {
         Failed::usage(format!("`{}` holds no point that shows anything", path.display()))
             .hint("name the folder of one of its points")
     };
-    let SavedSweep::One(sweep) = read_folder(folder, &Silent)? else { return Err(nothing()) };
+    let SavedSweep::One(sweep) = read_folder(folder, slo, &Silent)? else { return Err(nothing()) };
     let point = representative(&sweep).ok_or_else(nothing)?;
     let path_of_run = path.join(&point.folder);
-    let run = of_run(&RunFolder::open(&path_of_run).map_err(unreadable)?, &path_of_run)?;
+    let run = of_run(&RunFolder::open(&path_of_run).map_err(unreadable)?, &path_of_run, slo)?;
     let subject = path.display().to_string();
     Ok(Audit { subject, ..sweep_audit(&sweep, &run) })
 }

@@ -1,6 +1,7 @@
 //! Capacity plans: what one replica carries, the load over time, and the engine model played at its rates.
 
 mod basis;
+mod foreign;
 mod simulation;
 mod traffic;
 

@@ -15,6 +15,7 @@ pub use goodput_campaign::saved::{ResultDetails, SavedResult};
 use std::path::Path;
 
 use goodput_campaign::compare::Comparison;
+use goodput_model::SloQuestion;
 use goodput_record::{Artifact, FolderError, RunFolder};
 use goodput_stats::repeats;
 
@@ -33,19 +34,26 @@ pub fn open(path: &Path) -> Result<Artifact, Failed> {
     })
 }
 
-/// The numbers of an artifact, computed again from its logs where it has any. What cannot be read
-/// of several runs is named and left out.
-pub fn read(artifact: &Artifact, observer: &dyn Observer) -> Result<SavedResult, Failed> {
+/// The numbers of an artifact, computed again from its logs where it has any, and judged by this SLO
+/// where one is asked for. What cannot be read of several runs is named and left out.
+pub fn read(
+    artifact: &Artifact,
+    slo: &SloQuestion,
+    observer: &dyn Observer,
+) -> Result<SavedResult, Failed> {
+    if !slo.is_empty() && !can_judge(artifact) {
+        return Err(cannot_judge(artifact));
+    }
     match artifact {
         Artifact::Run(folder) | Artifact::Shard(folder) => {
-            Ok(SavedResult::Run(Box::new(saved::read(folder.path())?)))
+            Ok(SavedResult::Run(Box::new(saved::read_judged(folder.path(), slo)?)))
         }
         Artifact::Repeats(folder) => {
-            let found = repeats(&saved::read_series(folder, observer));
+            let found = repeats(&saved::read_series(folder, slo, observer));
             Ok(SavedResult::Repeats(Box::new(found)))
         }
         Artifact::Sweep(folder) | Artifact::Sweeps(folder) => {
-            Ok(match sweep::read_folder(folder, observer)? {
+            Ok(match sweep::read_folder(folder, slo, observer)? {
                 SavedSweep::One(summary) => SavedResult::Sweep(summary),
                 SavedSweep::Many(sweeps) => SavedResult::Sweeps(Box::new(sweeps)),
             })
@@ -65,6 +73,38 @@ pub fn read(artifact: &Artifact, observer: &dyn Observer) -> Result<SavedResult,
         Artifact::Summary(folder) => Err(not_a_run(folder.path())),
         Artifact::File(path) => foreign::read(path),
     }
+}
+
+/// Whether another SLO than its own can be asked of it: every request of its runs is on disk.
+pub fn can_judge(artifact: &Artifact) -> bool {
+    match artifact {
+        Artifact::Run(_)
+        | Artifact::Shard(_)
+        | Artifact::Repeats(_)
+        | Artifact::Sweep(_)
+        | Artifact::Sweeps(_) => true,
+        Artifact::Comparison(_)
+        | Artifact::Shadow(_)
+        | Artifact::Summary(_)
+        | Artifact::File(_) => false,
+    }
+}
+
+/// Why another SLO cannot be asked of it, and what can be done.
+pub(crate) fn cannot_judge(artifact: &Artifact) -> Failed {
+    let path = artifact.path().display();
+    let (why, hint) = match artifact {
+        Artifact::Comparison(_) | Artifact::Shadow(_) => (
+            format!("`{path}` compares sides by the SLO that it was measured with"),
+            "name one of the runs in it, or compare them again: `goodput compare A B --slo …`",
+        ),
+        _ => (
+            format!("`{path}` has no request log, and only single requests can be judged again"),
+            "name the folder of the run or sweep; `goodput capacity FILE --slo …` takes result files \
+             of other tools that hold every request",
+        ),
+    };
+    Failed::usage(format!("--slo cannot be used here: {why}")).hint(hint)
 }
 
 /// Why a folder is not that of a run.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use goodput_model::{Nanos, Phase, Plan};
+use goodput_model::{Nanos, Phase, Plan, SloQuestion};
 use goodput_record::{Damage, FolderError, LogReader, Manifest, RunFolder, SeriesFolder, State};
 use goodput_stats::{RunFacts, RunState, Summary, analyse_found};
 use serde::Serialize;
@@ -23,7 +23,24 @@ pub struct SavedRun {
 
 /// The numbers of a saved run.
 pub fn read(path: &Path) -> Result<Summary, Failed> {
-    read_as(path, |_| Ok(())).map(|read| read.summary)
+    read_judged(path, &SloQuestion::default())
+}
+
+/// The numbers of a saved run, judged by this SLO.
+pub fn read_judged(path: &Path, slo: &SloQuestion) -> Result<Summary, Failed> {
+    read_as(path, judged_by(slo)).map(|read| read.summary)
+}
+
+/// Asks an SLO of a plan. A share of good requests without terms would judge nothing.
+pub(crate) fn judged_by(slo: &SloQuestion) -> impl FnOnce(&mut Plan) -> Result<(), Failed> {
+    move |plan| {
+        slo.ask(&mut plan.measure);
+        if slo.is_empty() || plan.measure.slo.is_some() {
+            return Ok(());
+        }
+        Err(Failed::usage("--attainment needs an SLO, and the saved result has none")
+            .hint("add --slo 'ttft < 500ms, tpot < 50ms'"))
+    }
 }
 
 /// A saved run with its numbers, computed as if this had been asked of it.
@@ -50,8 +67,13 @@ pub(crate) fn unreadable(error: FolderError) -> Failed {
 }
 
 /// The numbers of several saved runs; what cannot be read is named and left out.
-pub fn read_series(series: &SeriesFolder, observer: &dyn Observer) -> Vec<Summary> {
-    let runs = series.numbers().into_iter().map(|number| read(&series.run(number)));
+pub fn read_series(
+    series: &SeriesFolder,
+    slo: &SloQuestion,
+    observer: &dyn Observer,
+) -> Vec<Summary> {
+    let numbers = series.numbers().into_iter();
+    let runs = numbers.map(|number| read_judged(&series.run(number), slo));
     runs.filter_map(|run| run.map_err(|failed| observer.warn(format!("left out: {failed}"))).ok())
         .collect()
 }

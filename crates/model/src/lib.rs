@@ -55,7 +55,7 @@ pub use parse::ParseError;
 pub use plain::{excerpt, plain};
 pub use plan::{
     Api, ArrivalProcess, ConnectionPolicy, GpuPlan, Header, Http, Keep, Load, LoadExtent, Measure,
-    Mode, ObservePlan, Plan, REDACTED, Rate, StopEarly, Target,
+    Mode, ObservePlan, Plan, REDACTED, Rate, SloQuestion, StopEarly, Target,
 };
 pub use prometheus::{MetricsFormat, MetricsSheet, metrics_label};
 pub use reported::{

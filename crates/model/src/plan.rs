@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ClassPlan, OutputLength, WorkloadPlan};
 
 pub use load::{ArrivalProcess, Keep, Load, LoadExtent, Mode, Rate};
-pub use measure::{Measure, StopEarly};
+pub use measure::{Measure, SloQuestion, StopEarly};
 pub use observe::{GpuPlan, ObservePlan};
 pub use target::{Api, ConnectionPolicy, Header, Http, Target};
 

@@ -150,11 +150,13 @@ fn fleets(plan: &Capacity) -> Section {
 /// Requests and tokens a second of a GPU, a replica, and all.
 fn rates(plan: &Capacity) -> Table {
     let throughput = &plan.throughput;
-    let gpu = throughput.gpu.as_ref().map(|gpu| ("per GPU, confirmed", gpu));
-    let others = [
-        ("per replica, confirmed", &throughput.replica),
-        ("all, at the target", &throughput.total),
-    ];
+    let [gpu_name, replica] = if plan.basis.is_measured_only {
+        ["per GPU, measured", "per replica, measured"]
+    } else {
+        ["per GPU, confirmed", "per replica, confirmed"]
+    };
+    let gpu = throughput.gpu.as_ref().map(|gpu| (gpu_name, gpu));
+    let others = [(replica, &throughput.replica), ("all, at the target", &throughput.total)];
     Table::from_subjects("Throughput", "Throughput", gpu.into_iter().chain(others))
         .with(Column::left("", 22).short("Throughput"), |(name, _)| *name)
         .right("req/s", 10, |(_, rates)| rate(rates.requests_per_s))
@@ -167,6 +169,7 @@ fn rates(plan: &Capacity) -> Table {
 fn latency(plan: &Capacity) -> Section {
     let table = Table::from_subjects("Milliseconds", "Milliseconds", &plan.expected)
         .with(Column::left("", 17).short("Latency, ms"), |one| match one.about.as_str() {
+            "confirmed" if plan.basis.is_measured_only => "measured rate".to_owned(),
             "confirmed" => "confirmed rate".to_owned(),
             "target" => "target, headroom".to_owned(),
             "one lost" => "with one lost".to_owned(),

@@ -5,6 +5,7 @@ pub(crate) mod browser;
 mod cases;
 mod charts;
 mod design;
+mod kept;
 mod live;
 mod tables;
 #[cfg(test)]
@@ -70,10 +71,11 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
         Section::new("caveats", "Caveats")
             .with_on(Formats::HTML, Block::Caveats(summary.caveats.clone())),
     ]);
+    sections.push(kept::section(summary));
     sections.extend(curves(summary));
     let has_page = |point: &PointSummary| view.is_some_and(|view| found(view, point).is_some());
     let every = tables::points(summary, has_page).filled();
-    let marks = every.is_some().then(marks);
+    let marks = every.is_some().then(|| marks(summary));
     sections.push(
         Section::named("points", "Points", "All points")
             .with_some(Formats::WIDE, every)
@@ -108,7 +110,8 @@ pub(crate) fn document(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> 
 /// The short page: the answer, one chart, and ten points.
 fn in_short(summary: &SweepSummary) -> Vec<Section> {
     let short = Formats::SHORT;
-    let more = words(summary).into_iter().filter(|(name, _)| !is_answer(name));
+    let is_short = |name: &str| !is_answer(name) && name != "TTFT bend";
+    let more = words(summary).into_iter().filter(|(name, _)| is_short(name));
     let facts = state(summary).map(|state| ("State", state)).into_iter().chain(more);
     let facts = facts.map(|(name, text)| Fact::new(name, text).in_short()).collect();
     let chart = charts::over_load(summary).map(Block::Plot);
@@ -133,6 +136,7 @@ fn word(summary: &SweepSummary) -> &'static str {
         _ if summary.verdict == Verdict::Void => "void",
         Some(GoodputState::Found) => "goodput found",
         Some(GoodputState::AtLeast) => "goodput found, no load was over the limit",
+        Some(GoodputState::Measured) => "goodput as measured, not confirmed",
         Some(GoodputState::Unreachable) => "no load keeps the SLO",
         Some(GoodputState::Unclear) => "goodput undecided",
         None => summary.verdict.name(),
@@ -201,17 +205,21 @@ fn curves(summary: &SweepSummary) -> Vec<Section> {
     let mut throughput = Section::named("throughput", "Throughput", "Throughput against latency");
     if !on_curve(&summary.points).is_empty() {
         let no_gpus = summary.sweep.gpus.is_none_or(|gpus| gpus == 0);
-        let marks = Fact::new("*", format!("{}; ms", front()));
+        let marks = Fact::new("*", format!("{}; ms", front(summary)));
         let gpus = Fact::new("server", "GPU count not given (--gpus N)");
         let notes = std::iter::once(marks).chain(no_gpus.then_some(gpus)).collect();
         throughput.blocks.push(drawn(throughput::charts(summary)));
+        throughput.blocks.push(drawn(throughput::percentiles(summary)));
         throughput = throughput
             .with_on(Formats::LONG, Block::Table(tables::throughput(summary)))
             .with_on(Formats::TEXT, Block::Facts(notes));
     }
+    let percentiles = tables::percentiles(summary).filled();
     // A terminal shows both curves one below the other.
     vec![
-        plot(latency, charts::over_load(summary)),
+        plot(latency, charts::over_load(summary))
+            .with_on(Formats::TEXT, Block::Gap)
+            .with_some(Formats::ALL, percentiles),
         plot(Section::bare(), charts::goodput(summary)),
         throughput,
         goodput,
@@ -248,9 +256,8 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
 }
 
 /// What signs in the table of all points mean.
-fn marks() -> Block {
-    let text = "*: no other point has both more output tok/s and less latency; ~: one end of its \
-                interval is unknown";
+fn marks(summary: &SweepSummary) -> Block {
+    let text = format!("*: {}; ~: one end of its interval is unknown", front(summary));
     Block::note(text)
 }
 

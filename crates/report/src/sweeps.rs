@@ -165,6 +165,7 @@ fn answer(sweep: &SweepSummary) -> String {
         _ if sweep.verdict == Verdict::Void => "void".to_owned(),
         GoodputState::Found => format!("{}–{}", number(*confirmed), number(*rejected)),
         GoodputState::AtLeast => format!("≥ {}", number(*confirmed)),
+        GoodputState::Measured => format!("{} as measured", number(goodput.level())),
         GoodputState::Unreachable => "none".to_owned(),
         GoodputState::Unclear => "unclear".to_owned(),
     }
@@ -174,12 +175,15 @@ fn answer(sweep: &SweepSummary) -> String {
 fn is_fixed(all: &[Configuration]) -> bool {
     let mut sweeps = all.iter().filter_map(|one| one.sweep.as_ref()).peekable();
     sweeps.peek().is_some()
-        && sweeps.all(|sweep| sweep.goodput.is_none() && on_curve(&sweep.points).len() <= 1)
+        && sweeps.all(|sweep| {
+            let is_searched = sweep.goodput.is_some() && sweep.plan.search;
+            !is_searched && on_curve(&sweep.points).len() <= 1
+        })
 }
 
 /// Output tokens per second at the answer.
 fn there(sweep: &SweepSummary) -> Option<f64> {
-    let confirmed = sweep.goodput.as_ref()?.confirmed?;
+    let confirmed = sweep.goodput.as_ref()?.level()?;
     pooled(&on_curve(&sweep.points), |point| bare(point.point.figures.output_tps))
         .into_iter()
         .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)

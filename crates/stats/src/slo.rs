@@ -153,8 +153,8 @@ impl SloTally {
         };
         let answered = self.answered.estimate(Memory::none(0), None);
         let terms: Vec<SloTermSummary> =
-            self.terms.into_iter().map(|term| term.finish(run, answered)).collect();
-        let reached = self.target.zip(attainment).map(|(target, share)| share >= target - 1e-9);
+            self.terms.into_iter().map(|term| term.finish(run, answered, self.target)).collect();
+        let reached = self.target.and_then(|target| reaches(target, attainment));
         let kept: Vec<bool> = terms.iter().filter_map(|term| term.kept).chain(reached).collect();
         let kept = (!kept.is_empty()).then(|| kept.iter().all(|kept| *kept));
         let states: Vec<SloState> =
@@ -196,6 +196,12 @@ impl SloTally {
             terms,
         }
     }
+}
+
+/// Whether a share as measured is large enough; none without one. What rounding leaves just below is
+/// not below.
+fn reaches(target: f64, share: Option<f64>) -> Option<bool> {
+    share.map(|share| share >= target - 1e-9)
 }
 
 /// Whether this many were good. All of them cannot be proven by a sample: that is judged as it is.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{PlanNote, PlanNoteKind};
 use crate::sweep::{
-    Axis, Figures, GoodputState, Level, PointStanding, PointSummary, Purpose, SweepState,
-    SweepSummary,
+    Axis, Figures, Goodput, GoodputState, Level, PointStanding, PointSummary, Purpose, SweepState,
+    SweepSummary, answer,
 };
 
 /// Why a plan cannot be made.
@@ -73,6 +73,9 @@ pub struct Basis {
     pub slo: Option<String>,
     /// The highest rate of a replica that was confirmed to keep the SLO.
     pub confirmed_rps: f64,
+    /// Whether that rate is only as measured: too few independent runs confirm it.
+    #[serde(default)]
+    pub is_measured_only: bool,
     /// The lowest rate above it that missed the SLO.
     pub rejected_rps: Option<f64>,
     /// Where a fit through all points crosses the SLO.
@@ -110,6 +113,7 @@ impl Basis {
             verdict: None,
             slo: None,
             confirmed_rps,
+            is_measured_only: false,
             rejected_rps,
             crossing_rps: None,
             crossing_low_rps: None,
@@ -126,19 +130,24 @@ impl Basis {
 
     /// The answer of a sweep.
     pub fn of_sweep(summary: &SweepSummary) -> Result<Self, Refused> {
+        const ASK: &str = "name one with --slo 'p99 ttft < 500ms': what was measured is judged by it; \
+                           or give a figure with --goodput-rps";
         const AGAIN: &str = "search with `goodput sweep TARGET --slo …`, or give a figure with \
                              --goodput-rps";
-        let Some(goodput) = &summary.goodput else {
-            return Err(Refused::new("the sweep has no SLO, so it did not search for a goodput")
-                .hint(AGAIN));
+        // A file of an older version has no answer to a list of loads.
+        let points = || summary.points.iter().map(|point| point.point.clone()).collect::<Vec<_>>();
+        let answered = || answer(&summary.plan, &points());
+        let Some(goodput) = summary.goodput.clone().or_else(answered) else {
+            return Err(
+                Refused::new("the sweep has no SLO, so no load of it is a goodput").hint(ASK)
+            );
         };
         if goodput.state == GoodputState::Unreachable {
             let what = format!("no load met the SLO `{}`", goodput.slo);
             let hint = "no number of replicas helps: relax the SLO, or change the server";
             return Err(Refused::new(what).hint(hint));
         }
-        let (Some(confirmed_rps), true) =
-            (goodput.confirmed_rps, goodput.state != GoodputState::Unclear)
+        let (Some(confirmed_rps), true) = (goodput.rps(), goodput.state != GoodputState::Unclear)
         else {
             let because = if goodput.because.is_empty() { "unknown" } else { &goodput.because };
             let what = format!("the sweep found no goodput: {because}");
@@ -156,6 +165,9 @@ impl Basis {
             let text = "the sweep did not finish; its goodput is the one found so far";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
+        if goodput.state == GoodputState::Measured {
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, as_measured(&goodput)));
+        }
         if !is_rate {
             let text = "the goodput comes from a closed loop, whose users wait: arrivals that do \
                         not wait see longer queues at the same rate";
@@ -165,7 +177,7 @@ impl Basis {
             let text = "the sustained run at the goodput did not meet the SLO";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
-        let found = goodput.state == GoodputState::Found;
+        let found = matches!(goodput.state, GoodputState::Found | GoodputState::Measured);
         let crossing = goodput.crossing.filter(|_| is_rate && found);
         let basis = Self {
             origin: Origin::Sweep,
@@ -174,6 +186,7 @@ impl Basis {
             verdict: Some(summary.verdict),
             slo: Some(goodput.slo.clone()),
             confirmed_rps,
+            is_measured_only: goodput.state == GoodputState::Measured,
             // A closed loop that is too much may answer less.
             rejected_rps: goodput.rejected_rps.filter(|rate| found && *rate >= confirmed_rps),
             crossing_rps: crossing.map(|at| at.value),
@@ -232,6 +245,7 @@ impl Basis {
             verdict: Some(summary.verdict),
             slo: Some(slo.slo.clone()),
             confirmed_rps: rps,
+            is_measured_only: false,
             rejected_rps: None,
             crossing_rps: None,
             crossing_low_rps: None,
@@ -275,6 +289,16 @@ impl Basis {
         }
         Ok(self)
     }
+}
+
+/// That too few runs are behind the answer, and how to get more.
+fn as_measured(goodput: &Goodput) -> String {
+    let (runs, requests) = (goodput.runs, goodput.requests);
+    let plural = if runs == 1 { "run" } else { "runs" };
+    format!(
+        "the rate of a replica is as measured, in {runs} {plural} with {requests} requests: \
+         independent runs do not confirm it; `goodput sweep TARGET --slo …` does"
+    )
 }
 
 fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {

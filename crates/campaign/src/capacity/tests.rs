@@ -339,7 +339,8 @@ fn sweeps_without_an_answer_are_refused() {
             goodput.because = "the points disagree".to_owned();
         })
     };
-    assert!(with(&|summary| summary.goodput = None).unwrap_err().what.contains("no SLO"));
+    let without = with(&|summary| (summary.goodput, summary.plan.slo) = (None, None));
+    assert!(without.unwrap_err().what.contains("no SLO"));
     assert!(state(GoodputState::Unclear).unwrap_err().what.contains("the points disagree"));
     assert!(state(GoodputState::Unreachable).unwrap_err().what.contains("p99 ttft < 500ms"));
     let void = with(&|summary| summary.verdict = goodput_model::Verdict::Void);
@@ -352,6 +353,40 @@ fn sweeps_without_an_answer_are_refused() {
         summary.sustained = Some(Sustained { level: 20.0, seconds: 300.0, standing, drift });
     });
     assert_eq!(long.unwrap().notes[0].kind, PlanNoteKind::Doubt);
+}
+
+/// A file of an older version has no answer to a list of rates, though its points have been judged.
+#[test]
+fn a_list_of_rates_is_a_basis_as_measured() {
+    let mut summary = sweep(Vec::new(), 20.0, 25.0);
+    summary.plan.search = false;
+    summary.goodput = None;
+    summary.points = (1..)
+        .zip([(10.0, true), (20.0, true), (40.0, false)])
+        .map(|(number, (rate, kept))| {
+            let term = campaign::sweep::TermFigure {
+                term: "p99 ttft < 500ms".to_owned(),
+                kind: "percentile".to_owned(),
+                limit: 500.0,
+                value: None,
+                attainment: None,
+                state: None,
+                kept: Some(kept),
+                target_state: None,
+                target_kept: None,
+            };
+            let figures = Figures {
+                slo_state: Some(goodput_stats::SloState::Missed).filter(|_| !kept),
+                terms: vec![term],
+                ..flat(rate, 100.0, 40.0)
+            };
+            point(number, rate, figures, kept)
+        })
+        .collect();
+    let basis = Basis::of_sweep(&summary).unwrap();
+    assert_eq!((basis.confirmed_rps, basis.rejected_rps), (20.0, Some(40.0)));
+    assert!(basis.is_measured_only, "one run each");
+    assert!(basis.notes.iter().any(|note| note.text.contains("as measured, in 1 run")));
 }
 
 #[test]

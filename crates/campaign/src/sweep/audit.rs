@@ -5,7 +5,7 @@ use goodput_model::{EndedBy, Severity};
 use goodput_stats::{Audit, Item, Status, own_items};
 
 use super::curve::{by_level, is_on_curve};
-use super::{Level, PointStanding, PointSummary, Purpose, SweepSummary};
+use super::{Level, PointSummary, Purpose, SweepSummary};
 
 /// Requests, or seconds of load, that make a warm-up of a point.
 const WARM_REQUESTS: f64 = 50.0;
@@ -17,11 +17,8 @@ const LEVEL_S: f64 = 60.0 * 0.99;
 /// The point that stands for a sweep where one run must: the last that confirmed the goodput.
 /// Without one, the point with most requests among those that the server kept up with.
 pub fn representative(summary: &SweepSummary) -> Option<&PointSummary> {
-    let confirmed = summary.goodput.as_ref().and_then(|goodput| goodput.confirmed);
-    let is_it = |PointSummary { point, standing, .. }: &&PointSummary| {
-        matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
-            && Some(point.ask.level.value()) == confirmed
-            && *standing == PointStanding::Met
+    let is_it = |point: &&PointSummary| {
+        summary.goodput.as_ref().is_some_and(|goodput| goodput.rests_on(&summary.plan, point))
     };
     let kept_up = |one: &&PointSummary| one.point.figures.over_saturated != Some(true);
     let most = |points: &mut dyn Iterator<Item = &'_ PointSummary>| {

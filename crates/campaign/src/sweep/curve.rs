@@ -1,5 +1,6 @@
 //! What the points of a sweep say together: knee, shape, front, peak.
 
+mod bend;
 mod best;
 mod bootstrap;
 mod isotonic;
@@ -12,6 +13,10 @@ mod usl;
 
 pub use best::best;
 pub use knee::delivered;
+pub(super) use knee::is_lost;
+pub use pareto::FrontLatency;
+
+use std::collections::BTreeMap;
 
 use goodput_model::{EndedBy, Verdict};
 use serde::{Deserialize, Serialize};
@@ -29,10 +34,25 @@ pub struct Curve {
     pub too_short: Vec<f64>,
     /// The knee by the shape of throughput over load (Kneedle); a description.
     pub kneedle: Option<Kneedle>,
+    /// Where the median TTFT bends upward over load (Kneedle, mirrored); a description. None without a
+    /// bend, and below five levels.
+    #[serde(default)]
+    pub ttft_bend: Option<f64>,
+    /// The knee of a closed loop: the fewest users whose throughput is at least 95 % of the highest
+    /// measured; none where that is the highest number of users.
+    #[serde(default)]
+    pub users_knee: Option<f64>,
     /// The universal scalability law through throughput over concurrency; a description.
     pub usl: Option<Usl>,
-    /// Places of the points on the front of throughput against latency.
+    /// Places of the points on the front of throughput against `front`.
     pub pareto: Vec<usize>,
+    /// The latency of that front: median TPOT, or median E2E where fewer points have a TPOT, unless
+    /// another one was chosen.
+    #[serde(default)]
+    pub front: FrontLatency,
+    /// The fronts of throughput against every latency; nothing in files of older versions.
+    #[serde(default)]
+    pub fronts: BTreeMap<FrontLatency, Vec<usize>>,
     /// Place of the point with the highest goodput.
     pub peak: Option<usize>,
     /// Attainment over level, made monotone (isotonic regression): level and share.
@@ -74,17 +94,32 @@ pub struct Usl {
     pub r2: f64,
 }
 
+impl Curve {
+    /// The same with the front of another latency.
+    #[must_use]
+    pub fn with_front(self, front: FrontLatency) -> Self {
+        let pareto = self.fronts.get(&front).cloned().unwrap_or_default();
+        Self { pareto, front, ..self }
+    }
+}
+
 /// What these points say together. Warm-up, closed-loop twins, and points that say nothing about
 /// the server are left out ([`is_on_curve`]).
 pub fn curve(points: &[PointSummary]) -> Curve {
     let used: Vec<&PointSummary> = points.iter().filter(|point| is_on_curve(point)).collect();
     let (knee, too_short) = knee::knee(&used);
+    let front = pareto::usual(points);
+    let fronts = pareto::fronts(points, knee);
     Curve {
         knee,
         too_short,
         kneedle: kneedle::kneedle(&used),
+        ttft_bend: bend::ttft(&used),
+        users_knee: bend::users(&used),
         usl: usl::usl(&used),
-        pareto: pareto::front(points),
+        pareto: fronts.get(&front).cloned().unwrap_or_default(),
+        front,
+        fronts,
         peak: pareto::peak(points),
         attainment: isotonic::attainment(&used),
     }

@@ -49,6 +49,13 @@ pub struct TermFigure {
     /// and in files of older versions.
     #[serde(default)]
     pub kept: Option<bool>,
+    /// Of a term about single requests: its share against the required share, as if it were the only
+    /// term; none for others, without a requirement, and in files of older versions.
+    #[serde(default)]
+    pub target_state: Option<SloState>,
+    /// Whether that share as measured reaches it.
+    #[serde(default)]
+    pub target_kept: Option<bool>,
 }
 
 impl TermFigure {
@@ -100,6 +107,9 @@ pub struct Figures {
     pub ttft_ms: PointSpread,
     /// TPOT in milliseconds.
     pub tpot_ms: PointSpread,
+    /// ITL in milliseconds; nothing in files of older versions.
+    #[serde(default)]
+    pub itl_ms: PointSpread,
     /// E2E in milliseconds.
     pub e2e_ms: PointSpread,
     /// Output tokens per second of one user.
@@ -176,6 +186,7 @@ impl Figures {
             batch: batch(summary),
             ttft_ms: spread(summary, "ttft"),
             tpot_ms: spread(summary, "tpot"),
+            itl_ms: spread(summary, "itl"),
             e2e_ms: spread(summary, "e2e"),
             user_tps: spread(summary, "request_tokens_per_s"),
             input_tokens: each(tokens.input),
@@ -197,6 +208,20 @@ impl Figures {
             terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
             slo_state: slo.map(|slo| slo.state),
             is_target_kept: slo.and_then(is_target_kept),
+        }
+    }
+
+    /// The same point, judged by one of its terms alone.
+    #[must_use]
+    pub(crate) fn of_term(&self, term: &TermFigure) -> Self {
+        Self {
+            attainment: term.attainment,
+            slo_state: term.target_state.or(term.state),
+            is_target_kept: term
+                .target_kept
+                .map(|kept| kept && term.target_state != Some(SloState::Missed)),
+            terms: vec![term.clone()],
+            ..self.clone()
         }
     }
 }
@@ -244,6 +269,8 @@ fn term(term: &SloTermSummary) -> TermFigure {
         attainment: bounded(term.attainment, term.attainment_low, term.attainment_high),
         state: Some(term.state),
         kept: term.kept,
+        target_state: term.target_state,
+        target_kept: term.target_kept,
     }
 }
 

@@ -13,6 +13,7 @@ mod estimate;
 mod findings;
 mod fit;
 mod grid;
+mod kept;
 mod rehearsal;
 mod search;
 mod view;
@@ -32,6 +33,8 @@ use view::CurveView;
 pub use answer::answer;
 pub use estimate::{estimate, step_s};
 pub use findings::findings;
+pub(super) use kept::mean;
+pub use kept::{KeptLoad, KeptSupport, kept_loads};
 pub use rehearsal::{SweepRehearsal, rehearse};
 
 /// Most points of a search, without the requested levels and twins.

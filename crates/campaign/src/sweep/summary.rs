@@ -6,9 +6,10 @@ use goodput_model::{Caveat, CaveatCode, Severity, SystemContext, SystemFacts, Ve
 use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, curve};
+use super::stated::{StatedFigure, stated};
 use super::{
-    Axis, Bounded, Point, PointStanding, Purpose, SweepPlan, TimeEstimate, Unclear, answer,
-    findings, judge,
+    Axis, Bounded, KeptLoad, Point, PointStanding, Purpose, SweepPlan, TimeEstimate, Unclear,
+    answer, findings, judge, kept_loads,
 };
 
 /// How a sweep ended.
@@ -86,8 +87,18 @@ pub struct SweepSummary {
     pub sweep: SweepFacts,
     /// What was asked.
     pub plan: SweepPlan,
-    /// The goodput; none without an SLO, or if none was searched for.
+    /// The goodput; none without an SLO, and in files of older versions if none was searched for.
     pub goodput: Option<Goodput>,
+    /// The highest measured load that keeps the whole SLO, then for each term by itself; nothing
+    /// without an SLO, and in files of older versions.
+    #[serde(default)]
+    pub kept_loads: Vec<KeptLoad>,
+    /// Metric, value and condition of what the sweep is quoted by; nothing in files of older versions.
+    #[serde(default)]
+    pub figures: Vec<StatedFigure>,
+    /// The SLO it was measured with, or `none`, where it is judged by another one afterwards.
+    #[serde(default)]
+    pub measured_with: Option<String>,
     /// The sustained run at the goodput.
     pub sustained: Option<Sustained>,
     /// What the points show together.
@@ -103,15 +114,14 @@ impl SweepSummary {
     /// What these points say together, in the order measured, each with its folder.
     pub fn new(facts: SweepFacts, plan: SweepPlan, measured: Vec<(String, Point)>) -> Self {
         let points: Vec<Point> = measured.iter().map(|(_, point)| point.clone()).collect();
-        let goodput = answer(&plan, &points);
+        let (goodput, kept) = (answer(&plan, &points), kept_loads(&plan, &points));
         let mut caveats = findings(&plan, &points);
         let summarised = |(folder, point): (String, Point)| {
             let standing = judge(&point.figures, &plan);
             PointSummary { folder, point, standing }
         };
         let points: Vec<PointSummary> = measured.into_iter().map(summarised).collect();
-        let confirmed = goodput.as_ref().and_then(|goodput| goodput.confirmed);
-        caveats.extend(doubts(&points, confirmed));
+        caveats.extend(doubts(&points, &plan, goodput.as_ref()));
         caveats.extend(nothing(&points));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let verdict = Verdict::from_caveats(&caveats);
@@ -119,10 +129,13 @@ impl SweepSummary {
             schema: Self::SCHEMA.to_owned(),
             verdict,
             caveats,
+            sustained: sustained(&points),
+            figures: stated(&facts, &plan, &points, goodput.as_ref(), &kept),
+            kept_loads: kept,
+            measured_with: None,
+            curve: curve(&points),
             sweep: facts,
             goodput,
-            sustained: sustained(&points),
-            curve: curve(&points),
             points,
             plan,
         }
@@ -167,12 +180,8 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
 
 /// What makes the runs doubtful that the answer rests on: those that kept the SLO there. What was
 /// spoilt was measured again.
-fn doubts(points: &[PointSummary], confirmed: Option<f64>) -> Vec<Caveat> {
-    let rests_on = |PointSummary { point, standing, .. }: &&PointSummary| {
-        matches!(point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
-            && Some(point.ask.level.value()) == confirmed
-            && *standing == PointStanding::Met
-    };
+fn doubts(points: &[PointSummary], plan: &SweepPlan, goodput: Option<&Goodput>) -> Vec<Caveat> {
+    let rests_on = |point: &&PointSummary| goodput.is_some_and(|found| found.rests_on(plan, point));
     let of = |PointSummary { folder, point, .. }: &PointSummary| {
         let severity = match point.figures.verdict {
             Verdict::Valid => return None,
@@ -215,8 +224,9 @@ pub struct PointSummary {
 /// The highest load that keeps the SLO.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Goodput {
-    /// `found`; `at_least` if no allowed load was over the limit; `unreachable` if no load keeps
-    /// the SLO; `unclear`, with the reason in `because`.
+    /// `found`; `at_least` if no allowed load was over the limit; `measured` if the answer is a
+    /// measured load that too few independent runs confirm; `unreachable` if no load keeps the
+    /// SLO; `unclear`, with the reason in `because`.
     pub state: GoodputState,
     /// Why it is unknown, or what limits it, in words.
     pub because: String,
@@ -234,6 +244,13 @@ pub struct Goodput {
     pub confirmed_rps: Option<f64>,
     /// Requests per second at the rejected level.
     pub rejected_rps: Option<f64>,
+    /// Without a search for this SLO: the highest measured level that keeps it, below the lowest that
+    /// misses it, on the axis; none after a search, and if no level keeps it.
+    #[serde(default)]
+    pub measured: Option<f64>,
+    /// Requests per second at the measured level.
+    #[serde(default)]
+    pub measured_rps: Option<f64>,
     /// Share of good requests at the confirmed level, by the fit through all points near it; that
     /// of the confirming runs without a fit.
     pub attainment: Option<f64>,
@@ -255,6 +272,41 @@ pub struct Goodput {
     pub over_claim_risk: Option<f64>,
 }
 
+impl Goodput {
+    /// The level of the answer, on the axis: confirmed, or else as measured.
+    pub fn level(&self) -> Option<f64> {
+        self.confirmed.or(self.measured)
+    }
+
+    /// Requests per second there.
+    pub fn rps(&self) -> Option<f64> {
+        self.confirmed_rps.or(self.measured_rps)
+    }
+
+    /// Whether it rests on this point: on the runs that confirmed it, or without a search on every run
+    /// at its level.
+    pub fn rests_on(&self, plan: &SweepPlan, point: &PointSummary) -> bool {
+        let ask = &point.point.ask;
+        let is_proof = match ask.purpose {
+            Purpose::Confirm | Purpose::Sustain => true,
+            Purpose::WarmUp | Purpose::Twin => false,
+            _ => !plan.search,
+        };
+        is_proof
+            && self.level() == Some(ask.level.value())
+            && ask.level.axis() == plan.axis
+            && point.standing == PointStanding::Met
+    }
+
+    /// Whether a load is known that keeps the SLO.
+    pub fn is_known(&self) -> bool {
+        match self.state {
+            GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured => true,
+            GoodputState::Unreachable | GoodputState::Unclear => false,
+        }
+    }
+}
+
 /// Whether a goodput was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -263,6 +315,8 @@ pub enum GoodputState {
     Found,
     /// Confirmed, and no allowed load was over the limit.
     AtLeast,
+    /// Measured to keep the SLO, by fewer independent runs than a search asks for.
+    Measured,
     /// No load keeps the SLO.
     Unreachable,
     /// Unknown.
@@ -327,46 +381,4 @@ pub struct ColdStart {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sweep::planner::script::{figures, plan, point};
-
-    fn facts() -> SweepFacts {
-        SweepFacts {
-            version: String::new(),
-            started: String::new(),
-            state: SweepState::NoGoodAnswer,
-            target: String::new(),
-            model: String::new(),
-            workload: String::new(),
-            gpus: None,
-            estimated: None,
-            took_s: 0.0,
-            ..SweepFacts::default()
-        }
-    }
-
-    fn verdict(points: &[Point]) -> (Verdict, String) {
-        let points = points.iter().map(|point| (String::new(), point.clone())).collect();
-        let summary = SweepSummary::new(facts(), plan(), points);
-        let first = summary.caveats.first().map(|caveat| caveat.message.clone());
-        (summary.verdict, first.unwrap_or_default())
-    }
-
-    #[test]
-    fn a_sweep_of_which_no_point_says_anything_is_void() {
-        let mut failing = figures(8.0, 1.0);
-        (failing.ok, failing.failed) = (0, failing.requests);
-        failing.errors = vec![("http_500".to_owned(), failing.requests)];
-        let warm_up = |figures| point(1, Purpose::WarmUp, 16.0, figures);
-        let (found, why) = verdict(&[warm_up(failing.clone())]);
-        assert_eq!(found, Verdict::Void);
-        assert!(why.contains("no request completed (mostly `http_500`)"), "{why}");
-        let good = warm_up(figures(8.0, 0.0));
-        assert_eq!(verdict(std::slice::from_ref(&good)).0, Verdict::Valid);
-        let lost = point(2, Purpose::Bracket, 3.0, failing);
-        assert_eq!(verdict(&[good.clone(), lost.clone()]).0, Verdict::Void);
-        let kept = point(3, Purpose::Bracket, 3.0, figures(3.0, 0.0));
-        assert_eq!(verdict(&[good, lost, kept]).0, Verdict::Valid);
-    }
-}
+mod tests;

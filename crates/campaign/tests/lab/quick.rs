@@ -66,6 +66,8 @@ pub fn figures(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTr
             attainment,
             state: None,
             kept: Some(share >= server.percent / 100.0 - 1e-9),
+            target_state: None,
+            target_kept: None,
         }],
         ..Figures::default()
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::SavedSloArgs;
 use clap::{Args, ValueEnum};
 
 const EXAMPLES: &str = "\
@@ -48,6 +49,9 @@ pub(crate) struct AuditArgs {
     /// Count missing statements as doubtful
     #[arg(long)]
     pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) slo: SavedSloArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

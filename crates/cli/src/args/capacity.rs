@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::SavedSloArgs;
 use clap::{ArgGroup, Args};
 
 const EXAMPLES: &str = "\
@@ -94,6 +95,9 @@ pub(crate) struct CapacityArgs {
     /// Print the plan as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) slo: SavedSloArgs,
 }
 
 /// The value of `--diurnal`.

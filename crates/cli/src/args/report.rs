@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::SavedSloArgs;
 use clap::{Args, ValueEnum};
+use goodput_campaign::curve::FrontLatency;
 use goodput_report::Detail;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -32,6 +34,36 @@ pub(crate) enum Format {
     Aiperf,
 }
 
+/// The latency of a front of throughput against latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FrontName {
+    /// Median TTFT
+    TtftP50,
+    /// 99th percentile of TTFT
+    TtftP99,
+    /// Median TPOT
+    TpotP50,
+    /// 99th percentile of TPOT
+    TpotP99,
+    /// Median E2E
+    E2eP50,
+    /// 99th percentile of E2E
+    E2eP99,
+}
+
+impl From<FrontName> for FrontLatency {
+    fn from(name: FrontName) -> Self {
+        match name {
+            FrontName::TtftP50 => Self::TtftP50,
+            FrontName::TtftP99 => Self::TtftP99,
+            FrontName::TpotP50 => Self::TpotP50,
+            FrontName::TpotP99 => Self::TpotP99,
+            FrontName::E2eP50 => Self::E2eP50,
+            FrontName::E2eP99 => Self::E2eP99,
+        }
+    }
+}
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   goodput report
@@ -44,6 +76,8 @@ Examples:
       The page that the run printed
   goodput report runs/2026-11-15T10-22-07Z-chat-run --format html --output report.html
       One HTML file
+  goodput report runs/2026-11-15T10-22-07Z-chat-sweep --slo 'p99 ttft < 300ms, p99 tpot < 40ms'
+      What was measured, judged by another SLO: attainment of each point, highest load kept
   goodput report runs/2026-11-15T10-22-07Z-chat-run --json | jq .metrics.ttft
       The summary as JSON";
 
@@ -83,9 +117,17 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(crate) detailed: bool,
 
+    /// Sweeps: the latency of the front of throughput against latency [default: tpot-p50, or e2e-p50
+    /// where fewer points have a TPOT]
+    #[arg(long, value_enum, value_name = "LATENCY")]
+    pub(crate) front: Option<FrontName>,
+
     /// Also write the traces of a run as OTLP/JSON, to a file or to the collector at a URL
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) traces: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) slo: SavedSloArgs,
 }
 
 impl ReportArgs {

@@ -2,6 +2,21 @@
 
 use clap::Args;
 
+/// An SLO for results that are on disk, in place of the one that they were measured with.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "SLO")]
+pub(crate) struct SavedSloArgs {
+    /// Judge what was measured by these limits, as if they had been asked for, such as
+    /// 'p99 ttft < 300ms'; same form and presets as in `goodput run`
+    #[arg(long, value_name = "TERMS")]
+    pub(crate) slo: Option<String>,
+
+    /// Share of requests that must meet every term without a percentile, such as `99%` or `0.99`
+    /// [default with --slo: none for a run, 99% for a sweep]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) attainment: Option<String>,
+}
+
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "SLO")]
 pub(crate) struct SloArgs {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::SavedSloArgs;
 use clap::Args;
 
 const UI_EXAMPLES: &str = "\
@@ -41,4 +42,7 @@ pub(crate) struct UiArgs {
     /// Rebuild the index of the folder
     #[arg(long)]
     pub(crate) reindex: bool,
+
+    #[command(flatten)]
+    pub(crate) slo: SavedSloArgs,
 }

@@ -1,8 +1,8 @@
 //! The SLO.
 
-use goodput_model::{Measure, Slo, SloError};
+use goodput_model::{Measure, Slo, SloError, SloQuestion};
 
-use crate::args::SloArgs;
+use crate::args::{SavedSloArgs, SloArgs};
 use crate::error::Failed;
 
 /// Takes over what was typed; the rest stays as it is.
@@ -16,6 +16,14 @@ pub(crate) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Faile
         measure.attainment = Some(share(text)?);
     }
     Ok(())
+}
+
+/// What saved results are judged by.
+pub(crate) fn question(args: &SavedSloArgs) -> Result<SloQuestion, Failed> {
+    Ok(SloQuestion {
+        slo: args.slo.as_deref().map(read).transpose()?,
+        attainment: args.attainment.as_deref().map(share).transpose()?,
+    })
 }
 
 fn read(text: &str) -> Result<Slo, Failed> {

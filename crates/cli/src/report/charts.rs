@@ -7,18 +7,23 @@ use goodput_lab::results::{self, SavedResult};
 use goodput_record::Artifact;
 use goodput_report::{Picture, plain};
 
+use super::ReportRequest;
 use super::write::replace;
 use crate::error::Failed;
 use crate::output;
 use crate::printer::Printer;
 
 /// Charts of an artifact, each a file of another. Those of several runs or sweeps lie in folders below.
-pub(super) fn write(artifact: &Artifact, to: Option<&Path>) -> Result<(), Failed> {
+pub(super) fn write(
+    artifact: &Artifact,
+    request: &ReportRequest,
+    to: Option<&Path>,
+) -> Result<(), Failed> {
     if matches!(artifact, Artifact::File(_)) {
         return Err(super::no_page());
     }
     let to = to.map_or_else(|| artifact.path().join("charts"), Path::to_owned);
-    let count = draw(artifact, &to)?;
+    let count = draw(artifact, request, &to)?;
     if count == 0 {
         let message = format!("`{}` has no charts", artifact.path().display());
         return Err(Failed::usage(message)
@@ -29,8 +34,8 @@ pub(super) fn write(artifact: &Artifact, to: Option<&Path>) -> Result<(), Failed
 }
 
 /// How many there were.
-fn draw(artifact: &Artifact, to: &Path) -> Result<usize, Failed> {
-    let result = super::numbers(artifact)?;
+fn draw(artifact: &Artifact, request: &ReportRequest, to: &Path) -> Result<usize, Failed> {
+    let result = super::numbers(artifact, request)?;
     let parts: Vec<PathBuf> = match &result {
         SavedResult::Repeats(_) => artifact.parts(),
         SavedResult::Sweeps(sweeps) => {
@@ -38,12 +43,12 @@ fn draw(artifact: &Artifact, to: &Path) -> Result<usize, Failed> {
             swept.map(|one| artifact.path().join(&one.folder)).collect()
         }
         _ => {
-            let details = results::details(artifact, &result, &Printer::new(false))?;
+            let details = results::details(artifact, &result, &request.slo, &Printer::new(false))?;
             return write_all(to, &goodput_report::charts(&result, &details));
         }
     };
     let each = |part: PathBuf| {
-        draw(&results::open(&part)?, &to.join(part.file_name().unwrap_or_default()))
+        draw(&results::open(&part)?, request, &to.join(part.file_name().unwrap_or_default()))
     };
     parts.into_iter().map(each).sum()
 }

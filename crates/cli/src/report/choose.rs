@@ -55,7 +55,8 @@ fn newest() -> Result<Artifact, Failed> {
 /// Prints a list of results.
 pub(super) fn print(folder: &Path, all: &[Listed], args: &ReportArgs) -> Result<ExitCode, Failed> {
     let is_list = matches!(args.format, Format::Text | Format::Json);
-    if args.open || args.output.is_some() || args.traces.is_some() || !is_list {
+    let is_judged = args.slo.slo.is_some() || args.slo.attainment.is_some();
+    if is_judged || args.open || args.output.is_some() || args.traces.is_some() || !is_list {
         let what =
             format!("`{}` holds {} results", plain(&folder.display().to_string()), all.len());
         let hint = "name one of them; `goodput report FOLDER` lists them, `goodput ui FOLDER` \

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use goodput_exchange::{FileShape, ParquetTable, sweep_csv, sweeps_csv};
 use goodput_lab::results::{self, ExportedRun, SavedResult};
-use goodput_model::{SourceTool, Verdict};
+use goodput_model::{SloQuestion, SourceTool, Verdict};
 use goodput_record::Artifact;
 
+use super::ReportRequest;
 use super::write::place;
 use crate::error::Failed;
 use crate::output;
@@ -16,6 +17,7 @@ use crate::output;
 /// shape knows both forms.
 pub(super) fn one_file(
     artifact: &Artifact,
+    request: &ReportRequest,
     shape: FileShape,
     detailed: bool,
     to: Option<&Path>,
@@ -24,13 +26,13 @@ pub(super) fn one_file(
         return Err(too_detailed());
     }
     if matches!(artifact, Artifact::Sweep(_) | Artifact::Sweeps(_)) {
-        return match (shape, super::numbers(artifact)?) {
+        return match (shape, super::numbers(artifact, request)?) {
             (FileShape::Csv, SavedResult::Sweep(sweep)) => place(to, |out| sweep_csv(out, &sweep)),
             (FileShape::Csv, SavedResult::Sweeps(all)) => place(to, |out| sweeps_csv(out, &all)),
             _ => Err(is_sweep()),
         };
     }
-    let run = ExportedRun::read(artifact)?;
+    let run = ExportedRun::read(artifact, &request.slo)?;
     let mut notes = Vec::new();
     place(to, |out| {
         notes = run.export().write(out, shape, detailed)?;
@@ -41,14 +43,19 @@ pub(super) fn one_file(
 }
 
 /// Three tables next to each other.
-pub(super) fn tables(artifact: &Artifact, detailed: bool, to: Option<&Path>) -> Result<(), Failed> {
+pub(super) fn tables(
+    artifact: &Artifact,
+    request: &ReportRequest,
+    detailed: bool,
+    to: Option<&Path>,
+) -> Result<(), Failed> {
     if detailed {
         return Err(too_detailed());
     }
     if matches!(artifact, Artifact::Sweep(_) | Artifact::Sweeps(_)) {
         return Err(is_sweep());
     }
-    let run = ExportedRun::read(artifact)?;
+    let run = ExportedRun::read(artifact, &request.slo)?;
     let into = to.unwrap_or(artifact.path());
     fs::create_dir_all(into).map_err(|error| {
         Failed::usage(format!("cannot create the folder `{}`: {error}", into.display()))
@@ -67,7 +74,7 @@ pub(crate) fn converted(
     folder: &Path,
     tool: SourceTool,
 ) -> Result<(Vec<u8>, Verdict, Vec<String>), Failed> {
-    let run = ExportedRun::read(&results::open(folder)?)?;
+    let run = ExportedRun::read(&results::open(folder)?, &SloQuestion::default())?;
     let mut out = Vec::new();
     let written = run.export().write(&mut out, FileShape::from_tool(tool), false);
     let notes = written.map_err(|error| Failed::internal(error.to_string()))?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::sweep::{SweepSummary, Sweeps};
 use goodput_lab::results::{comparison_details, run_details, sweep_details};
+use goodput_model::SloQuestion;
 use goodput_record::{Campaign, CampaignFolder, RunFolder};
 use goodput_report::{
     CompareView, RunView, SweepView, compare_html, repeats_html, run_html, sweep_html, sweeps_html,
@@ -23,7 +24,7 @@ pub(crate) const PAGE: &str = "report.html";
 pub(crate) fn keep_run(folder: &Path, summary: &Summary) {
     let page = RunFolder::open(folder)
         .map_err(|error| Failed::usage(error.to_string()))
-        .and_then(|run| run_details(&run, summary))
+        .and_then(|run| run_details(&run, summary, &SloQuestion::default()))
         .map(|found| run_html(&RunView::new(summary, &found)));
     keep(folder, page);
 }

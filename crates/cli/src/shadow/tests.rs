@@ -4,7 +4,7 @@ use goodput_campaign::compare::{CompareFacts, CompareState, Side};
 use goodput_campaign::shadow::{Pair, PairSettings, ShadowFacts};
 use goodput_live::SilentObserver;
 use goodput_live::shadow::{PairStore, ShadowPlan};
-use goodput_model::{Nanos, RequestRecord};
+use goodput_model::{Nanos, RequestRecord, SloQuestion};
 use goodput_testkit::RecordBuilder;
 
 use super::*;
@@ -48,5 +48,5 @@ fn what_is_read_from_a_folder_is_what_was_written_there() {
     assert_eq!(report::json(&read), std::fs::read_to_string(path.join("summary.json")).unwrap());
     let html = std::fs::read_to_string(path.join("report.html")).unwrap();
     assert!(html.contains("Live traffic") && html.contains("max-concurrency"));
-    assert_eq!(html, report::browser_page(&path).unwrap());
+    assert_eq!(html, report::browser_page(&path, &SloQuestion::default()).unwrap());
 }

@@ -7,6 +7,7 @@ mod capacity;
 mod compare_saved;
 mod exports;
 mod harness;
+mod judged;
 mod pages;
 mod schemas;
 mod strangers;

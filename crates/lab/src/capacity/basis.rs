@@ -7,14 +7,18 @@ use goodput_campaign::capacity::{
     Basis, Expected, FanOut, MeasuredLevel, Refused, Sizes, fan_out_shares,
 };
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
-use goodput_model::{Phase, RequestRecord};
+use goodput_exchange::read_results;
+use goodput_model::{Phase, RequestRecord, SloQuestion};
 use goodput_record::{Artifact, FolderError, RunFolder};
 use goodput_stats::{Metric, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::foreign::of_reported;
 use super::refused;
 use crate::error::Failed;
+use crate::events::Observer;
+use crate::results::{self, SavedResult, can_judge};
 use crate::saved::summarise;
 
 const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
@@ -40,9 +44,14 @@ impl CapacityBasis {
         Failed::usage("no run").hint(HINT)
     }
 
-    /// From the numbers as they were written last; of several configurations from that with the `wanted`
-    /// values, or from the best.
-    pub fn read(path: &Path, wanted: &[(String, String)]) -> Result<Self, Failed> {
+    /// From the numbers as they were written last, or from the logs as judged by this SLO; of several
+    /// configurations from that with the `wanted` values, or from the best.
+    pub fn read(
+        path: &Path,
+        wanted: &[(String, String)],
+        slo: &SloQuestion,
+        observer: &dyn Observer,
+    ) -> Result<Self, Failed> {
         let (artifact, file) = match Artifact::open(path) {
             Ok(artifact) => {
                 let file = artifact.summary_path();
@@ -54,11 +63,14 @@ impl CapacityBasis {
         };
         let root = file.parent().map(Path::to_owned);
         let mut found = match artifact {
+            Some(artifact) if !slo.is_empty() && can_judge(&artifact) => {
+                of_result(results::read(&artifact, slo, observer)?, path, root, wanted)?
+            }
             // A run that was killed has a log all the same.
             Some(artifact) if !file.exists() => {
                 Self { basis: of_run(&log_of(artifact.path())?)?, root }
             }
-            _ => of_file(&file, root, wanted)?,
+            _ => of_file(&file, root, wanted, slo)?,
         };
         found.basis.path = path.display().to_string();
         Ok(found)
@@ -141,13 +153,43 @@ fn unreadable(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint(HINT)
 }
 
-/// By the schema that a file names.
+/// Of a result that was judged anew.
+fn of_result(
+    result: SavedResult,
+    path: &Path,
+    root: Option<PathBuf>,
+    wanted: &[(String, String)],
+) -> Result<CapacityBasis, Failed> {
+    if !wanted.is_empty() && !matches!(result, SavedResult::Sweeps(_)) {
+        return Err(is_one(path));
+    }
+    match result {
+        SavedResult::Run(run) => Ok(CapacityBasis { basis: of_run(&run)?, root }),
+        SavedResult::Sweep(sweep) => Ok(CapacityBasis { basis: of_sweep(&sweep)?, root }),
+        SavedResult::Sweeps(sweeps) => of_sweeps(&sweeps, root, wanted),
+        _ => {
+            let shown = path.display();
+            Err(Failed::usage(format!("`{shown}` holds several runs of one load")).hint(HINT))
+        }
+    }
+}
+
+fn is_one(path: &Path) -> Failed {
+    Failed::usage(format!("`{}` holds only one configuration", path.display()))
+        .hint("remove --configuration")
+}
+
+/// By the schema that a file names; a file without one may be another tool's.
 fn of_file(
     file: &Path,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
+    slo: &SloQuestion,
 ) -> Result<CapacityBasis, Failed> {
     let shown = file.display();
+    if let Ok(results) = read_results(file) {
+        return Ok(CapacityBasis { basis: of_reported(file, &results, slo)?, root: None });
+    }
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{shown}` cannot be read: {error}")).hint(HINT)
     };
@@ -158,8 +200,13 @@ fn of_file(
     })?;
     let schema = value.get("schema").and_then(Value::as_str).unwrap_or("").to_owned();
     if !wanted.is_empty() && schema != Sweeps::SCHEMA {
-        return Err(Failed::usage(format!("`{shown}` holds only one configuration"))
-            .hint("remove --configuration"));
+        return Err(is_one(file));
+    }
+    if !slo.is_empty() {
+        let what = format!("`{shown}` has no request log, so it cannot be judged by another SLO");
+        return Err(
+            Failed::usage(what).hint("name the folder of the run or sweep, not its summary")
+        );
     }
     match schema.as_str() {
         SweepSummary::SCHEMA => Ok(CapacityBasis { basis: of_sweep(&typed(value, file)?)?, root }),

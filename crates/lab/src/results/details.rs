@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use goodput_campaign::saved::{PointView, ResultDetails, RunDetails, SavedResult, SweepDetails};
-use goodput_campaign::sweep::{PointSummary, SweepSummary, representative};
-use goodput_model::Plan;
+use goodput_campaign::sweep::{PointSummary, SweepPlan, SweepSummary, representative};
+use goodput_model::{Plan, SloQuestion};
 use goodput_record::{Artifact, CampaignFolder, FolderError, Manifest, RunFolder};
 use goodput_stats::{Details, Summary, audit_run, completed, details as found_in};
 
@@ -12,17 +12,18 @@ use super::circumstances;
 use super::comparison::comparison_details;
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::saved::{SavedRun, read_as};
+use crate::saved::{SavedRun, judged_by, read_as};
 
-/// What the page of an artifact with these numbers shows in addition to them.
+/// What the page of an artifact with these numbers, judged by this SLO, shows in addition to them.
 pub fn details(
     artifact: &Artifact,
     result: &SavedResult,
+    slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<ResultDetails, Failed> {
     Ok(match (artifact, result) {
         (Artifact::Run(folder) | Artifact::Shard(folder), SavedResult::Run(summary)) => {
-            ResultDetails::Run(Box::new(run_details(folder, summary)?))
+            ResultDetails::Run(Box::new(run_details(folder, summary, slo)?))
         }
         (Artifact::Sweep(folder) | Artifact::Sweeps(folder), SavedResult::Sweep(summary)) => {
             ResultDetails::Sweep(Box::new(sweep_details(folder, summary, observer)))
@@ -35,8 +36,13 @@ pub fn details(
 }
 
 /// What the page of a run shows in addition to its numbers.
-pub fn run_details(folder: &RunFolder, summary: &Summary) -> Result<RunDetails, Failed> {
-    let plan = folder.plan().map_err(unreadable)?;
+pub fn run_details(
+    folder: &RunFolder,
+    summary: &Summary,
+    slo: &SloQuestion,
+) -> Result<RunDetails, Failed> {
+    let mut plan = folder.plan().map_err(unreadable)?;
+    judged_by(slo)(&mut plan)?;
     let manifest = folder.manifest().map_err(unreadable)?;
     Ok(RunDetails {
         details: details_of(folder, &plan, summary)?,
@@ -65,13 +71,21 @@ pub fn sweep_details(
     observer: &dyn Observer,
 ) -> SweepDetails {
     let answer = representative(summary);
+    // What the summary was judged by.
+    let slo = match summary.measured_with {
+        Some(_) => {
+            let SweepPlan { slo, attainment, .. } = &summary.plan;
+            SloQuestion { slo: slo.clone(), attainment: *attainment }
+        }
+        None => SloQuestion::default(),
+    };
     let mut found = SweepDetails {
         points: Vec::new(),
         audit: None,
         circumstances: circumstances::of_sweep(folder, summary, None),
     };
     for PointSummary { folder: name, .. } in &summary.points {
-        match read_point(folder.path(), name) {
+        match read_point(folder.path(), name, &slo) {
             Ok((point, view)) => {
                 let is_answer = answer.is_some_and(|answer| answer.folder == *name);
                 if is_answer {
@@ -97,9 +111,13 @@ struct PointFacts {
 }
 
 /// A point as its folder has it.
-fn read_point(sweep: &Path, name: &str) -> Result<(PointFacts, PointView), Failed> {
+fn read_point(
+    sweep: &Path,
+    name: &str,
+    slo: &SloQuestion,
+) -> Result<(PointFacts, PointView), Failed> {
     let path = sweep.join(name);
-    let SavedRun { plan, manifest, summary } = read_as(&path, |_| Ok(()))?;
+    let SavedRun { plan, manifest, summary } = read_as(&path, judged_by(slo))?;
     let folder = RunFolder::open(&path).map_err(unreadable)?;
     let details = details_of(&folder, &plan, &summary)?;
     Ok((PointFacts { plan, manifest }, PointView { folder: name.to_owned(), summary, details }))

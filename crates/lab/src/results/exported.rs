@@ -1,10 +1,11 @@
 //! The run behind an export.
 
 use goodput_exchange::RunExport;
+use goodput_model::SloQuestion;
 use goodput_record::{Artifact, FolderError, RunFolder};
 
 use crate::error::Failed;
-use crate::saved::{SavedRun, read_as};
+use crate::saved::{SavedRun, judged_by, read_as};
 
 /// A run that is written in another shape.
 pub struct ExportedRun {
@@ -14,8 +15,8 @@ pub struct ExportedRun {
 }
 
 impl ExportedRun {
-    /// The run of an artifact. Several runs have no request of their own, and neither has a file.
-    pub fn read(artifact: &Artifact) -> Result<Self, Failed> {
+    /// The run of an artifact, judged by this SLO. Several runs have no request of their own, and neither has a file.
+    pub fn read(artifact: &Artifact, slo: &SloQuestion) -> Result<Self, Failed> {
         let path = artifact.path();
         let several = |what: &str, hint: &str| {
             let message =
@@ -35,7 +36,7 @@ impl ExportedRun {
             Artifact::Repeats(_) => return several("repeated runs", "name one of them: …/1"),
             _ => {}
         }
-        let run = read_as(path, |_| Ok(()))?;
+        let run = read_as(path, judged_by(slo))?;
         let unreadable = |error: FolderError| Failed::usage(error.to_string());
         Ok(Self { run, folder: RunFolder::open(path).map_err(unreadable)? })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use goodput_campaign::curve::best;
 use goodput_campaign::sweep::{ColdStart, Configuration, SweepState, SweepSummary, Sweeps};
 use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text_inside};
-use goodput_model::Verdict;
+use goodput_model::{SloQuestion, Verdict};
 use goodput_record::{Campaign, CampaignFolder, vary};
 
 use super::request::{ServerRequest, SweepRequest};
@@ -85,7 +85,7 @@ impl ConfigurationQueue<'_> {
     /// Takes over what was measured before, up to the first configuration that is not done.
     fn take_done(&mut self) {
         while let Some((_, values, path)) = self.following() {
-            let configuration = read_one(&path, &values, &*self.lab.observer);
+            let configuration = read_one(&path, &values, &own_slo(), &*self.lab.observer);
             if !is_done(&configuration) {
                 return;
             }
@@ -122,7 +122,7 @@ impl Planner for ConfigurationQueue<'_> {
             observer.sweep(&SweepProgress::ConfigurationFailed(&failed));
             keep(&path.join(FAILED), failed.lines().as_bytes());
         }
-        self.keep(read_one(path, values, &*self.lab.observer));
+        self.keep(read_one(path, values, &own_slo(), &*self.lab.observer));
         Ok(Outcome::Measured)
     }
 
@@ -139,7 +139,8 @@ pub fn is_over(
 ) -> Result<bool, Failed> {
     let all = configurations(request)?;
     let is_done = |(number, values): (u32, &Values)| {
-        is_done(&read_one(&folder.configuration(number, values), values, observer))
+        let path = folder.configuration(number, values);
+        is_done(&read_one(&path, values, &own_slo(), observer))
     };
     Ok((1..).zip(&all).all(is_done))
 }
@@ -148,13 +149,15 @@ pub fn is_over(
 pub(super) fn read(
     folder: &CampaignFolder,
     request: &SweepRequest,
+    slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<Sweeps, Failed> {
     let all = configurations(request)?;
     let paths =
         (1..).zip(&all).map(|(number, values)| (folder.configuration(number, values), values));
     let begun = paths.filter(|(path, _)| path.is_dir());
-    Ok(together(begun.map(|(path, values)| read_one(&path, values, observer)).collect()))
+    let read = |(path, values): (PathBuf, &Values)| read_one(&path, values, slo, observer);
+    Ok(together(begun.map(read).collect()))
 }
 
 /// Every configuration in order; a server without anything that varies is one.
@@ -259,11 +262,21 @@ fn keep(path: &Path, bytes: &[u8]) {
     let _ = check_inside(path).and_then(|()| std::fs::write(path, bytes));
 }
 
+/// What a sweep was measured with.
+fn own_slo() -> SloQuestion {
+    SloQuestion::default()
+}
+
 /// What a configuration's folder holds.
-fn read_one(path: &Path, values: &Values, observer: &dyn Observer) -> Configuration {
+fn read_one(
+    path: &Path,
+    values: &Values,
+    slo: &SloQuestion,
+    observer: &dyn Observer,
+) -> Configuration {
     let sweep = CampaignFolder::open(Campaign::Sweep, path).and_then(|folder| {
         let request: SweepRequest = folder.asked().ok()?;
-        saved::summary(&folder, &request, observer).ok()
+        saved::summary(&folder, &request, slo, observer).ok()
     });
     let start: Option<ColdStart> = read_inside(&path.join(START), MOST_SMALL)
         .ok()

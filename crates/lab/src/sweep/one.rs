@@ -10,7 +10,7 @@ use goodput_campaign::sweep::{
     step_s,
 };
 use goodput_clock::{now, pause};
-use goodput_model::{Nanos, Plan};
+use goodput_model::{Nanos, Plan, SloQuestion};
 use goodput_record::{CampaignFolder, FolderError};
 use goodput_stats::Summary;
 
@@ -105,7 +105,7 @@ impl<'a> Sweep<'a> {
         folder: CampaignFolder,
         SweepTarget { plan, ready }: SweepTarget,
     ) -> Result<Self, Failed> {
-        let kept = saved::points(&folder, &*lab.observer)?;
+        let kept = saved::points(&folder, &SloQuestion::default(), &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
         let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
         let points: Vec<_> = kept.into_iter().map(SavedPoint::named).collect();

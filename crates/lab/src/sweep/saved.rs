@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_campaign::sweep::{
-    Figures, Point, PointAsk, SweepFacts, SweepState, SweepSummary, Sweeps,
+    Figures, Point, PointAsk, SweepFacts, SweepPlan, SweepState, SweepSummary, Sweeps,
 };
-use goodput_model::SystemContext;
+use goodput_model::{SloQuestion, SystemContext};
 use goodput_record::{Artifact, CampaignFolder, FolderError};
 
 use super::many;
-use super::request::SweepRequest;
+use super::request::{SweepRequest, promise};
 use crate::error::Failed;
 use crate::events::Observer;
 use crate::saved as runs;
@@ -28,20 +28,24 @@ pub enum SavedSweep {
 pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
     match Artifact::open(path) {
         Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
-            Some(read_folder(&folder, observer))
+            Some(read_folder(&folder, &SloQuestion::default(), observer))
         }
         _ => None,
     }
 }
 
-/// The same of a folder that is open.
-pub fn read_folder(folder: &CampaignFolder, observer: &dyn Observer) -> Result<SavedSweep, Failed> {
+/// The same of a folder that is open, judged by this SLO.
+pub fn read_folder(
+    folder: &CampaignFolder,
+    slo: &SloQuestion,
+    observer: &dyn Observer,
+) -> Result<SavedSweep, Failed> {
     let request: SweepRequest =
         folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
     if request.is_one() {
-        Ok(SavedSweep::One(Box::new(summary(folder, &request, observer)?)))
+        Ok(SavedSweep::One(Box::new(summary(folder, &request, slo, observer)?)))
     } else {
-        many::read(folder, &request, observer).map(SavedSweep::Many)
+        many::read(folder, &request, slo, observer).map(SavedSweep::Many)
     }
 }
 
@@ -49,19 +53,38 @@ pub fn read_folder(folder: &CampaignFolder, observer: &dyn Observer) -> Result<S
 pub(super) fn summary(
     folder: &CampaignFolder,
     request: &SweepRequest,
+    slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<SweepSummary, Failed> {
-    let kept = points(folder, observer)?;
+    let (slo, sweep) = judged(request, slo)?;
+    let kept = points(folder, &slo, observer)?;
     let written = written(folder).map(|summary| summary.sweep);
     let facts = written.or_else(|| facts(folder, request)).ok_or_else(|| {
         Failed::usage(format!("`{}` holds no finished point yet", folder.path().display()))
             .hint("continue it with `goodput sweep --resume`")
     })?;
-    Ok(SweepSummary::new(
-        facts,
-        request.sweep.clone(),
-        kept.into_iter().map(SavedPoint::named).collect(),
-    ))
+    let own = request.sweep.slo.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let is_asked = (&sweep.slo, sweep.attainment) != (&request.sweep.slo, request.sweep.attainment);
+    let measured_with = is_asked.then_some(own);
+    let points = kept.into_iter().map(SavedPoint::named).collect();
+    Ok(SweepSummary { measured_with, ..SweepSummary::new(facts, sweep, points) })
+}
+
+/// What is asked of each point, and of the sweep: this SLO as if it had been asked before, with the
+/// usual share of good requests. What was searched for was the other one.
+fn judged(request: &SweepRequest, slo: &SloQuestion) -> Result<(SloQuestion, SweepPlan), Failed> {
+    let own = &request.sweep;
+    if slo.is_empty() {
+        return Ok((slo.clone(), own.clone()));
+    }
+    let mut plan = request.plan.clone();
+    runs::judged_by(slo)(&mut plan)?;
+    promise(&mut plan.measure);
+    let (slo, attainment) = (plan.measure.slo, plan.measure.attainment);
+    let is_own = slo == own.slo && attainment == own.attainment;
+    let search = own.search && is_own;
+    let sweep = SweepPlan { slo: slo.clone(), attainment, search, ..own.clone() };
+    Ok((SloQuestion { slo, attainment }, sweep))
 }
 
 /// The summary as it was written last.
@@ -106,13 +129,14 @@ impl SavedPoint {
 /// Every whole point, in the order measured; what cannot be read is named and left out.
 pub(super) fn points(
     folder: &CampaignFolder,
+    slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<Vec<SavedPoint>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
     let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
     let read = |begun: goodput_record::BegunPoint<PointAsk>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
-        match runs::read(path) {
+        match runs::read_judged(path, slo) {
             Ok(summary) => Some(SavedPoint {
                 folder: name(path),
                 point: Point { ask: begun.ask, figures: Figures::from_summary(&summary) },

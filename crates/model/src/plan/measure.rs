@@ -71,6 +71,32 @@ impl Measure {
     }
 }
 
+/// An SLO that is asked of saved results, in place of the one that they were measured with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SloQuestion {
+    /// The SLO; none: theirs.
+    pub slo: Option<Slo>,
+    /// The share of requests that must keep all promises about single requests. It belongs to the
+    /// SLO: a new SLO without it asks for none.
+    pub attainment: Option<f64>,
+}
+
+impl SloQuestion {
+    /// Whether nothing is asked: results are judged by what they were measured with.
+    pub fn is_empty(&self) -> bool {
+        self.slo.is_none() && self.attainment.is_none()
+    }
+
+    /// Asks it of a plan, as if it had been asked before the run.
+    pub fn ask(&self, measure: &mut Measure) {
+        if let Some(slo) = &self.slo {
+            measure.slo = Some(slo.clone());
+            measure.attainment = None;
+        }
+        measure.attainment = self.attainment.or(measure.attainment);
+    }
+}
+
 fn yes() -> bool {
     true
 }

@@ -151,6 +151,7 @@ pub(super) fn basis(capacity: &Capacity) -> Vec<(&'static str, String)> {
     });
     let how = match basis.origin {
         Origin::Given => "given",
+        Origin::Run | Origin::Sweep if basis.is_measured_only => "as measured",
         Origin::Run | Origin::Sweep => "confirmed",
     };
     let mut all =

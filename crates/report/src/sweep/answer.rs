@@ -6,6 +6,7 @@ use goodput_campaign::sweep::{
 };
 use goodput_model::Verdict;
 
+use super::kept;
 use super::{level_number, on_curve, standing, unit};
 use goodput_document::number::{amount, cell, count, percent};
 use goodput_document::number::{duration, range};
@@ -15,7 +16,11 @@ use goodput_model::plain;
 pub(crate) fn words(summary: &SweepSummary) -> Vec<(&'static str, String)> {
     let mut words = vec![("Goodput", answer(summary))];
     words.extend(summary.goodput.as_ref().and_then(fitted_limit).map(|more| ("", more)));
+    words.extend(kept::in_tokens(summary).map(|text| ("In tokens", text)));
+    words.extend(kept::each_term(summary).map(|text| ("Each term", text)));
+    words.extend(kept::judged_afterwards(summary).map(|text| ("Judged", text)));
     words.push(("Knee", knee(summary)));
+    words.extend(ttft_bend(summary).map(|text| ("TTFT bend", text)));
     let sustained = summary.sustained.as_ref();
     words.extend(sustained.map(|long| ("Sustained", long_run(long, summary.plan.axis))));
     words
@@ -39,7 +44,11 @@ pub(crate) fn answer(summary: &SweepSummary) -> String {
 /// The answer in one sentence.
 pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
     let slo = plain(&goodput.slo);
-    let answer = unknown(goodput, &slo).unwrap_or_else(|| confirmed(goodput));
+    let known = || match goodput.state {
+        GoodputState::Measured => measured(goodput),
+        _ => confirmed(goodput),
+    };
+    let answer = unknown(goodput, &slo).unwrap_or_else(known);
     match verdict {
         // A void result has no good news.
         Verdict::Void => format!("NOT SHOWN: these numbers are void: {answer}"),
@@ -51,7 +60,7 @@ pub(crate) fn sentence(goodput: &Goodput, verdict: Verdict) -> String {
 /// Why the goodput is unknown; none if it is known.
 pub(crate) fn unknown(goodput: &Goodput, slo: &str) -> Option<String> {
     match goodput.state {
-        GoodputState::Found | GoodputState::AtLeast => None,
+        GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured => None,
         GoodputState::Unreachable => Some(format!("no load keeps {slo}{}", because(goodput, ": "))),
         GoodputState::Unclear => {
             let known = match goodput.confirmed {
@@ -121,6 +130,34 @@ fn confirmed(goodput: &Goodput) -> String {
     )
 }
 
+/// A load that was measured to keep the SLO, without independent runs that confirm it.
+fn measured(goodput: &Goodput) -> String {
+    let axis = goodput.axis;
+    let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(axis, v));
+    let over = match goodput.rejected {
+        Some(_) => format!("{} over the limit", number(goodput.rejected)),
+        None => "no load above it missed beyond doubt".to_owned(),
+    };
+    let share = goodput.attainment.map_or("unknown".to_owned(), |share| {
+        let ends = range(goodput.attainment_low, goodput.attainment_high, bare_percent);
+        format!("{}{ends}", percent(share))
+    });
+    let rate = match (axis, goodput.rps()) {
+        (Axis::Concurrency, Some(rate)) => format!("{} req/s, ", amount(rate)),
+        _ => String::new(),
+    };
+    let runs = if goodput.runs == 1 { "run" } else { "runs" };
+    format!(
+        "{} {} as measured (not confirmed by independent runs; {over}) with {}: {rate}attainment \
+         {share} in {} {runs} with {} requests",
+        number(goodput.level()),
+        unit(axis),
+        plain(&goodput.slo),
+        goodput.runs,
+        count(goodput.requests)
+    )
+}
+
 /// A chance in whole percent: more digits would promise too much.
 pub(crate) fn chance(chance: f64) -> String {
     match chance.clamp(0.0, 1.0) * 100.0 {
@@ -137,7 +174,7 @@ pub(crate) fn bare_percent(share: f64) -> String {
 /// What limits the answer, and where a fit puts it.
 fn fitted_limit(goodput: &Goodput) -> Option<String> {
     let limit = match (goodput.state, goodput.because.as_str()) {
-        (GoodputState::Found, why) if !why.is_empty() => Some(plain(why)),
+        (GoodputState::Found | GoodputState::Measured, why) if !why.is_empty() => Some(plain(why)),
         _ => None,
     };
     let crossing = goodput.crossing.map(|at| {
@@ -156,9 +193,14 @@ fn fitted_limit(goodput: &Goodput) -> Option<String> {
 pub(crate) fn knee(summary: &SweepSummary) -> String {
     let axis = summary.plan.axis;
     match summary.curve.knee {
-        _ if axis == Axis::Concurrency => {
-            "none by definition: a closed loop offers no more than it gets".to_owned()
-        }
+        _ if axis == Axis::Concurrency => match summary.curve.users_knee {
+            Some(users) => format!(
+                "{} users give at least 95 % of the highest measured throughput; with more, answers \
+                 take longer and hardly more of them complete",
+                level_number(axis, users)
+            ),
+            None => "none: the highest number of users still gives more throughput".to_owned(),
+        },
         None => match too_short(summary) {
             Some(levels) => format!("undecided: {levels} were too short to judge"),
             None => "none found: no level delivered 99 %".to_owned(),
@@ -176,6 +218,17 @@ pub(crate) fn knee(summary: &SweepSummary) -> String {
             )
         }
     }
+}
+
+/// Where the median TTFT bends upward; none if it does not.
+fn ttft_bend(summary: &SweepSummary) -> Option<String> {
+    let axis = summary.plan.axis;
+    let level = summary.curve.ttft_bend?;
+    Some(format!(
+        "the median TTFT bends upward at {} {} (Kneedle; a description)",
+        level_number(axis, level),
+        unit(axis)
+    ))
 }
 
 /// Levels next to the knee of which too little was seen; none if there are none.

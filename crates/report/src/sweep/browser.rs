@@ -12,9 +12,8 @@ pub(super) mod users;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use answer::{confirmed, promise, sentence, there};
+pub(crate) use answer::{capitalised, confirmed, promise, sentence, there};
 pub(crate) use load::{dots, over};
-pub(crate) use throughput::front_latency;
 
 use goodput_campaign::sweep::{Level, PointSummary};
 use goodput_stats::{LoadGrid, SloGrid, SloLimits, StatedAnswer};
@@ -38,6 +37,7 @@ fn charts(view: &SweepView<'_>) -> Vec<Chart> {
     let parts = [
         load::latencies(summary),
         throughput::charts(summary),
+        throughput::percentiles(summary),
         load::goodputs(summary),
         distributions::charts(view),
         users::charts(summary),
@@ -69,7 +69,7 @@ pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
     let grids: Vec<LoadGrid<'_>> = points.iter().filter_map(of).collect();
     let asked = SloLimits::from_slo(summary.plan.slo.as_ref(), summary.plan.attainment);
     let answer = summary.goodput.as_ref().map(|goodput| StatedAnswer {
-        level: goodput.confirmed,
+        level: goodput.level(),
         text: answer::told(summary, goodput),
     });
     let inside = Html::from_fn(|html| {

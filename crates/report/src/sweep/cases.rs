@@ -1,6 +1,6 @@
 //! A sweep as test cases: one for its answer, for its long run, and for each point.
 
-use goodput_campaign::sweep::{GoodputState, PointStanding, PointSummary, SweepSummary};
+use goodput_campaign::sweep::{Goodput, GoodputState, PointStanding, PointSummary, SweepSummary};
 use goodput_model::Verdict;
 
 use super::{answer, level, long_run, purpose, stands, unit};
@@ -39,7 +39,7 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
 fn of_answer(summary: &SweepSummary) -> TestCase {
     let fault = match summary.goodput.as_ref().map(|goodput| goodput.state) {
         // No SLO was given.
-        None | Some(GoodputState::Found | GoodputState::AtLeast) => None,
+        None | Some(GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured) => None,
         Some(GoodputState::Unreachable) => Some(Fault::Failure("unreachable")),
         Some(GoodputState::Unclear) => Some(Fault::Error("unclear")),
     };
@@ -63,7 +63,8 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
         unit(ask.level.axis()),
         purpose(ask.purpose)
     );
-    let confirmed = summary.goodput.as_ref().and_then(|goodput| goodput.confirmed);
+    let goodput = summary.goodput.as_ref();
+    let confirmed = goodput.and_then(Goodput::level);
     let is_above = ask.level.axis() == summary.plan.axis
         && confirmed.is_some_and(|confirmed| ask.level.value() > confirmed * (1.0 + 1e-9));
     let said = stands(point);
@@ -73,7 +74,9 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
             TestCase::new(name, said, None)
         }
         PointStanding::Missed(_) if is_above => {
-            TestCase::new(name, format!("{said}; above the confirmed load, as expected"), None)
+            let is_confirmed = goodput.is_some_and(|goodput| goodput.confirmed.is_some());
+            let how = if is_confirmed { "confirmed" } else { "measured" };
+            TestCase::new(name, format!("{said}; above the {how} load, as expected"), None)
         }
         other => TestCase::new(name, said, fault(other)),
     }

@@ -24,11 +24,12 @@ const ALIKE: f64 = 0.25;
 pub(crate) enum Latency {
     Ttft,
     Tpot,
+    Itl,
     E2e,
 }
 
 impl Latency {
-    pub(crate) const ALL: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
+    pub(crate) const ALL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
     /// The first that was promised and measured, else the first that was measured.
     pub(crate) fn choose(slo: Option<&Slo>, points: &[&PointSummary]) -> Self {
@@ -43,6 +44,7 @@ impl Latency {
         match self {
             Self::Ttft => figures.ttft_ms,
             Self::Tpot => figures.tpot_ms,
+            Self::Itl => figures.itl_ms,
             Self::E2e => figures.e2e_ms,
         }
     }
@@ -51,6 +53,7 @@ impl Latency {
         match self {
             Self::Ttft => "TTFT",
             Self::Tpot => "TPOT",
+            Self::Itl => "ITL",
             Self::E2e => "E2E",
         }
     }
@@ -60,7 +63,18 @@ impl Latency {
         match self {
             Self::Ttft => "ttft-over-load",
             Self::Tpot => "tpot-over-load",
+            Self::Itl => "itl-over-load",
             Self::E2e => "e2e-over-load",
+        }
+    }
+
+    /// That of the chart over throughput.
+    pub(crate) fn throughput_chart(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft-over-throughput",
+            Self::Tpot => "tpot-over-throughput",
+            Self::Itl => "itl-over-throughput",
+            Self::E2e => "e2e-over-throughput",
         }
     }
 
@@ -77,6 +91,7 @@ impl Latency {
         let metric = SloMetric::Request(match self {
             Self::Ttft => MetricName::Ttft,
             Self::Tpot => MetricName::Tpot,
+            Self::Itl => MetricName::Itl,
             Self::E2e => MetricName::E2e,
         });
         let is_line = |term: &&SloTerm| {
@@ -106,7 +121,7 @@ pub(super) fn latency(
 ) -> TextPlot {
     let latency = Latency::choose(plan.slo.as_ref(), points);
     let place = goodput.and_then(|goodput| {
-        let confirmed = goodput.confirmed?;
+        let confirmed = goodput.level()?;
         let text = format!("goodput {}", level_number(goodput.axis, confirmed));
         Some(Rule::Place(confirmed, text))
     });

@@ -125,7 +125,7 @@ pub fn sweep_so_far(answer: Option<&Goodput>, plan: &SweepPlan) -> String {
     };
     let number = |level: f64| level_number(goodput.axis, level);
     let unit = unit(goodput.axis);
-    match (goodput.confirmed, goodput.rejected) {
+    match (goodput.level(), goodput.rejected) {
         (Some(low), Some(high)) => {
             format!("{} {unit} kept, {} over the limit", number(low), number(high))
         }

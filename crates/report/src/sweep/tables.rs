@@ -2,14 +2,15 @@
 
 use goodput_campaign::curve::{delivered, is_on_curve};
 use goodput_campaign::sweep::{
-    Bounded, Figures, Miss, PointSpread, PointStanding, PointSummary, SweepSummary, Unclear,
+    Bounded, Figures, Goodput, Miss, PointSpread, PointStanding, PointSummary, SweepSummary,
+    Unclear,
 };
 use goodput_model::Verdict;
 use goodput_stats::SloState;
 
 use super::browser::named_level;
-use super::charts::{LoopTwins, per_gpu};
-use super::{bare_percent, level, level_on, purpose, unit};
+use super::charts::{Latency, LoopTwins, per_gpu};
+use super::{bare, bare_percent, level, level_number, level_on, on_curve, pooled, purpose, unit};
 use goodput_document::number::{cell, count, range};
 use goodput_document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
 use goodput_model::plain;
@@ -76,9 +77,11 @@ fn with_ends(figure: Option<Bounded>) -> String {
     marked(figure) + &ends
 }
 /// What the front is.
-pub(crate) fn front() -> &'static str {
-    "on the front: no other point has both more output tok/s and less latency (TPOT, or E2E where there \
-     is none)"
+pub(crate) fn front(summary: &SweepSummary) -> String {
+    format!(
+        "on the front: no other load that is delivered has both more output tok/s and less {}",
+        summary.curve.front.name()
+    )
 }
 
 /// Share of good requests in percent, with its interval.
@@ -130,6 +133,38 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
             if is_on { Cell::from("yes").short("*").tone(Tone::Best) } else { Cell::default() }
         })
         .table
+}
+
+/// A percentile of a latency.
+type PercentileOf = fn(PointSpread) -> Option<Bounded>;
+
+/// Percentiles of TTFT, TPOT and ITL by load, each load with what it gives.
+pub(super) fn percentiles(summary: &SweepSummary) -> Table {
+    let points = on_curve(&summary.points);
+    let axis = summary.plan.axis;
+    let value = |level: f64, of: &dyn Fn(&Figures) -> Option<Bounded>| {
+        let all = pooled(&points, |point| of(&point.point.figures));
+        all.into_iter().find(|(at, _)| *at == level).map(|(_, found)| found.value)
+    };
+    let load = pooled(&points, |point| bare(Some(point.point.ask.level.value())));
+    let title = format!("TTFT, TPOT and ITL in ms over load ({}) and throughput", unit(axis));
+    let caption = "Percentiles of each load; runs at one load are combined.";
+    let levels = load.iter().map(|(level, _)| *level);
+    let mut table = Table::from_subjects(title.clone(), caption, levels)
+        .right(unit(axis), 7, |level| level_number(axis, *level))
+        .with(Column::stacked("output", "tok/s", 8), |level| {
+            Cell::number(value(*level, &|figures| bare(figures.output_tps)), cell)
+        });
+    for latency in [Latency::Ttft, Latency::Tpot, Latency::Itl] {
+        let percentiles: [(&str, PercentileOf); 3] =
+            [("p50", |of| of.p50), ("p90", |of| of.p90), ("p99", |of| of.p99)];
+        for (percent, of) in percentiles {
+            table = table.with(Column::stacked(latency.name(), percent, 7), |level| {
+                Cell::number(value(*level, &|figures| of(latency.spread(figures))), cell)
+            });
+        }
+    }
+    Table { above: title, ..table.table }
 }
 
 /// Closed-loop points and their partners.
@@ -197,7 +232,7 @@ pub(super) fn in_short(summary: &SweepSummary) -> Table {
 
 /// Points by how near they are to the answer.
 fn nearest(summary: &SweepSummary) -> Vec<usize> {
-    let Some(answer) = summary.goodput.as_ref().and_then(|found| found.confirmed) else {
+    let Some(answer) = summary.goodput.as_ref().and_then(Goodput::level) else {
         return Vec::new();
     };
     let far = |place: &usize| {

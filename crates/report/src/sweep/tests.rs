@@ -83,6 +83,8 @@ pub(crate) fn found() -> Goodput {
         rejected: Some(23.1),
         confirmed_rps: Some(22.4),
         rejected_rps: Some(23.1),
+        measured: None,
+        measured_rps: None,
         attainment: Some(0.993),
         seen_attainment: Some(0.9951),
         attainment_low: Some(0.989),
@@ -142,6 +144,9 @@ pub(crate) fn summary() -> SweepSummary {
         },
         plan: plan(Some("p99 ttft < 500ms")),
         goodput: Some(found()),
+        kept_loads: Vec::new(),
+        figures: Vec::new(),
+        measured_with: None,
         sustained: Some(Sustained {
             level: 22.4,
             seconds: 300.0,

@@ -3,7 +3,7 @@
 use goodput_campaign::sweep::{Configuration, PointSummary, SweepSummary};
 
 use super::name;
-use crate::sweep::browser::{dots, front_latency, named_level, over};
+use crate::sweep::browser::{capitalised, dots, named_level, over};
 use crate::sweep::{Latency, level_axis, on_curve, per_gpu, user_speeds};
 use goodput_document::TextPlot;
 use goodput_document::clip::clip;
@@ -93,22 +93,23 @@ fn over_load(
 /// The front of each configuration.
 pub(super) fn fronts(all: &[Configuration]) -> Vec<Chart> {
     let sweeps = drawn(all);
-    let latency = front_latency(&points_of(&sweeps));
+    let latency = sweeps.first().map(|(_, sweep)| sweep.curve.front).unwrap_or_default();
     let front = |sweep: &SweepSummary| {
         let dot = |place: &usize| {
             let point = &sweep.points.get(*place)?.point;
-            let (x, y) = (point.figures.output_tps?, latency.spread(&point.figures).p50?.value);
+            let (x, y) = (point.figures.output_tps?, latency.figure(&point.figures)?.value);
             let at = named_level(point.ask.level);
             Some(Dot::noted(x, y, format!("{at}, {} tok/s, {} ms", cell(x), cell(y))))
         };
-        let mut dots: Vec<Dot> = sweep.curve.pareto.iter().filter_map(dot).collect();
+        let places = sweep.curve.fronts.get(&latency).unwrap_or(&sweep.curve.pareto);
+        let mut dots: Vec<Dot> = places.iter().filter_map(dot).collect();
         dots.sort_by(|a, b| a.x.total_cmp(&b.x));
         dots
     };
     vec![
         Chart::new(
             "throughput-latency",
-            format!("Median {} over output tok/s: the front of each", latency.name()),
+            capitalised(&format!("{} over output tok/s: the front of each", latency.name())),
         )
         .says(says(all, "Lower and further to the right is better."))
         .over("output tok/s of the server", "ms")

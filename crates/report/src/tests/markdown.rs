@@ -116,7 +116,7 @@ fn a_sweep() {
                (49.50–60.50) | 4000.0 | 90.0 (89.0–90.0) | 22.50 |";
     assert!(page.contains(row), "{page}");
     assert!(page.contains("| missed: p99 ttft &lt; 500ms |\n"), "{page}");
-    assert_eq!(page.lines().filter(|line| line.starts_with("| ")).count(), 11);
+    assert_eq!(page.lines().filter(|line| line.starts_with("| ")).count(), 11 + 9);
     check(&page);
     let mut evil = swept();
     for text in [&mut evil.sweep.target, &mut evil.sweep.model, &mut evil.sweep.workload] {

@@ -4,7 +4,7 @@ use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
 use super::interval::{IntervalEstimate, ShareTally};
 use super::judge::{Judged, RequestEnding};
-use super::{RunFigures, against_target, is_in_table};
+use super::{RunFigures, against_target, is_in_table, reaches};
 use crate::request::LatencyValue;
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Percentile, SloState, SloTermSummary};
@@ -69,11 +69,12 @@ impl TermTally {
         self.values.take(Some(slice), seen);
     }
 
-    /// `answered` is the share of requests that did not fail.
+    /// `answered` is the share of requests that did not fail, `target` the required share of good ones.
     pub(super) fn finish(
         mut self,
         run: &RunFigures<'_>,
         answered: IntervalEstimate,
+        target: Option<f64>,
     ) -> SloTermSummary {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let has_share = !metric.is_of_run() && statistic != SloStatistic::Mean;
@@ -112,6 +113,10 @@ impl TermTally {
             _ => self.state(kind, figure),
         };
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        let alone = target.filter(|_| self.term.is_of_each_request()).map(|target| {
+            let share = self.inside.estimate(run.memory(metric), Some(target));
+            (against_target(target, share), reaches(target, share.value))
+        });
         SloTermSummary {
             term: self.term.to_string(),
             kind: kind.to_owned(),
@@ -125,6 +130,8 @@ impl TermTally {
             high: finite(figure.high),
             state,
             kept: self.kept(kind, figure, share),
+            target_state: alone.map(|(state, _)| state),
+            target_kept: alone.and_then(|(_, kept)| kept),
             vacuous: if metric.is_of_run() { 0 } else { self.vacuous },
         }
     }
@@ -135,9 +142,7 @@ impl TermTally {
         let SloTerm { relation, limit, statistic, .. } = self.term;
         match (kind, statistic) {
             ("request", _) => None,
-            (_, SloStatistic::Percentile(percent)) => {
-                share.value.map(|share| share >= self.needed(percent) - 1e-9)
-            }
+            (_, SloStatistic::Percentile(percent)) => reaches(self.needed(percent), share.value),
             // A mean of which a part never came is longer than any limit.
             ("mean", _) if self.is_cut => Some(relation.is_floor()),
             _ => figure.value.map(|value| relation.holds(value, limit.base)),

@@ -87,6 +87,14 @@ pub struct SloTermSummary {
     /// samples, and for single requests.
     #[serde(default)]
     pub kept: Option<bool>,
+    /// Of a term about single requests: its share against the required share of good requests, as if
+    /// it were the only term; none for other terms, without a requirement, and in files of older
+    /// versions.
+    #[serde(default)]
+    pub target_state: Option<SloState>,
+    /// Whether that share as measured reaches the requirement, regardless of its interval.
+    #[serde(default)]
+    pub target_kept: Option<bool>,
     /// Completed answers to which it does not apply, such as TPOT of a single token.
     pub vacuous: u64,
 }

@@ -48,6 +48,24 @@ fn without_an_slo_nothing_is_said() {
 }
 
 #[test]
+fn a_term_about_single_requests_is_also_held_against_the_required_share_by_itself() {
+    let mut records = requests();
+    for index in [10, 60, 110, 160] {
+        records[index] = later(records[index].clone(), 401.0);
+    }
+    let found = judged("ttft <= 500ms, tpot < 50ms, p99 e2e < 10s", Some(0.97), &records);
+    let alone = |name: &str| term(&found, name).target_kept;
+    assert_eq!((alone("ttft"), alone("tpot"), alone("p99 e2e")), (Some(true), Some(true), None));
+    let found = judged("ttft <= 500ms, tpot < 50ms", Some(0.99), &records);
+    let alone = |name: &str| (term(&found, name).target_kept, term(&found, name).target_state);
+    // 98 % of them: too few as measured, and 200 requests prove nothing.
+    assert_eq!(alone("ttft"), (Some(false), Some(SloState::Undecided)));
+    assert_eq!(alone("tpot").0, Some(true));
+    let found = judged("ttft <= 500ms", None, &records);
+    assert_eq!((found.terms[0].target_kept, found.terms[0].target_state), (None, None));
+}
+
+#[test]
 fn every_kind_of_miss_counts() {
     let mut records = requests();
     let reached = |n: u32| Some(TokenCount { n, source: TokenSource::Usage });

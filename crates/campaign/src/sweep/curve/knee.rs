@@ -51,7 +51,7 @@ pub(super) fn knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
 }
 
 /// Whether the server fell behind, or turned requests away, by the verdict on this point.
-pub(super) fn is_lost(point: &PointSummary) -> bool {
+pub(in crate::sweep) fn is_lost(point: &PointSummary) -> bool {
     let miss = matches!(
         point.standing,
         PointStanding::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)

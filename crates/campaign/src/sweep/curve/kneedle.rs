@@ -19,7 +19,7 @@ pub(super) fn kneedle(points: &[&PointSummary]) -> Option<Kneedle> {
 }
 
 /// Throughput by level: all answers over all seconds.
-fn means(points: &[&PointSummary]) -> Vec<(f64, f64)> {
+pub(super) fn means(points: &[&PointSummary]) -> Vec<(f64, f64)> {
     let mean = |(level, points): (f64, Vec<&PointSummary>)| {
         let runs = points.iter().filter_map(|point| {
             let figures = &point.point.figures;
@@ -34,6 +34,11 @@ fn means(points: &[&PointSummary]) -> Vec<(f64, f64)> {
 
 /// The first knee of a concave, rising curve whose abscissae ascend.
 pub(super) fn knee(curve: &[(f64, f64)]) -> Option<f64> {
+    place(curve).and_then(|place| curve.get(place)).map(|point| point.0)
+}
+
+/// Its place.
+pub(super) fn place(curve: &[(f64, f64)]) -> Option<usize> {
     if curve.len() < FEWEST {
         return None;
     }
@@ -51,7 +56,7 @@ pub(super) fn knee(curve: &[(f64, f64)]) -> Option<f64> {
         if let Some((knee, threshold)) = candidate
             && after < threshold
         {
-            return curve.get(knee).map(|point| point.0);
+            return Some(knee);
         }
     }
     None

@@ -1,31 +1,110 @@
 //! The front of throughput against latency, and the peak of goodput.
 
+use std::collections::BTreeMap;
+
 use goodput_model::EndedBy;
+use serde::{Deserialize, Serialize};
 
-use super::{is_on_curve, knee::is_lost};
-use crate::sweep::{Figures, PointSummary};
+use super::{Knee, is_on_curve, knee::is_lost};
+use crate::sweep::{Bounded, Figures, Level, PointSummary};
 
-/// Places of the points that no other beats in both output tokens per second and latency: the median
-/// TPOT, or the median E2E where fewer have a TPOT. Points under which the server falls behind are no
-/// offer to anybody: their latencies are those of the minute at which they were stopped.
-pub(super) fn front(points: &[PointSummary]) -> Vec<usize> {
-    let is_offer = |point: &PointSummary| {
-        is_on_curve(point)
-            && !is_lost(point)
-            && point.point.figures.ended_by != Some(EndedBy::Hopeless)
+/// The latency of a front of throughput against latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrontLatency {
+    /// Median TTFT.
+    TtftP50,
+    /// 99th percentile of TTFT.
+    TtftP99,
+    /// Median TPOT.
+    #[default]
+    TpotP50,
+    /// 99th percentile of TPOT.
+    TpotP99,
+    /// Median E2E.
+    E2eP50,
+    /// 99th percentile of E2E.
+    E2eP99,
+}
+
+impl FrontLatency {
+    /// Every one.
+    pub const ALL: [Self; 6] =
+        [Self::TtftP50, Self::TtftP99, Self::TpotP50, Self::TpotP99, Self::E2eP50, Self::E2eP99];
+
+    /// That of a point in milliseconds; none with too few samples.
+    pub fn figure(self, figures: &Figures) -> Option<Bounded> {
+        match self {
+            Self::TtftP50 => figures.ttft_ms.p50,
+            Self::TtftP99 => figures.ttft_ms.p99,
+            Self::TpotP50 => figures.tpot_ms.p50,
+            Self::TpotP99 => figures.tpot_ms.p99,
+            Self::E2eP50 => figures.e2e_ms.p50,
+            Self::E2eP99 => figures.e2e_ms.p99,
+        }
+    }
+
+    /// As a page says it: `p99 TTFT`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TtftP50 => "median TTFT",
+            Self::TtftP99 => "p99 TTFT",
+            Self::TpotP50 => "median TPOT",
+            Self::TpotP99 => "p99 TPOT",
+            Self::E2eP50 => "median E2E",
+            Self::E2eP99 => "p99 E2E",
+        }
+    }
+}
+
+/// The latency of the front where none is chosen: the median TPOT, or the median E2E where fewer
+/// points have a TPOT.
+pub(super) fn usual(points: &[PointSummary]) -> FrontLatency {
+    let measured = |latency: FrontLatency| {
+        let on_curve = points.iter().filter(|point| is_on_curve(point));
+        on_curve.filter(|point| latency.figure(&point.point.figures).is_some()).count()
     };
-    let offers = |latency: fn(&Figures) -> Option<f64>| -> Vec<(usize, f64, f64)> {
-        let offer = |(place, point): (usize, &PointSummary)| {
-            let figures = &point.point.figures;
-            let throughput = figures.output_tps.filter(|v| v.is_finite() && *v > 0.0)?;
-            let latency = latency(figures).filter(|v| v.is_finite())?;
-            Some((place, throughput, latency))
-        };
-        points.iter().enumerate().filter(|(_, point)| is_offer(point)).filter_map(offer).collect()
+    let is_tpot = measured(FrontLatency::TpotP50) >= measured(FrontLatency::E2eP50);
+    if is_tpot { FrontLatency::TpotP50 } else { FrontLatency::E2eP50 }
+}
+
+/// For each latency that was measured the places of the points that no other beats in both output
+/// tokens per second and
+/// that latency. Loads that the server does not keep up with do not count: their latencies
+/// are those of the minute at which they were stopped.
+pub(super) fn fronts(
+    points: &[PointSummary],
+    knee: Option<Knee>,
+) -> BTreeMap<FrontLatency, Vec<usize>> {
+    let offers: Vec<usize> = (0..points.len())
+        .filter(|place| points.get(*place).is_some_and(|point| is_offer(point, knee)))
+        .collect();
+    let all = FrontLatency::ALL.map(|latency| (latency, front(points, &offers, latency)));
+    all.into_iter().filter(|(_, places)| !places.is_empty()).collect()
+}
+
+/// Whether the server keeps up with the load of a point. An open loop above the knee is not delivered,
+/// even if the point was too short to show that a queue grows.
+fn is_offer(point: &PointSummary, knee: Option<Knee>) -> bool {
+    let ask = &point.point.ask;
+    let is_above = match ask.level {
+        Level::Rate(rate) => knee.is_some_and(|knee| rate > knee.level * (1.0 + 1e-9)),
+        Level::Users(_) => false,
     };
-    let tpot = offers(|figures| figures.tpot_ms.p50.map(|p50| p50.value));
-    let e2e = offers(|figures| figures.e2e_ms.p50.map(|p50| p50.value));
-    let offers = if tpot.len() >= e2e.len() { tpot } else { e2e };
+    is_on_curve(point)
+        && !is_above
+        && !is_lost(point)
+        && point.point.figures.ended_by != Some(EndedBy::Hopeless)
+}
+
+fn front(points: &[PointSummary], offers: &[usize], latency: FrontLatency) -> Vec<usize> {
+    let offer = |place: &usize| {
+        let figures = &points.get(*place)?.point.figures;
+        let throughput = figures.output_tps.filter(|v| v.is_finite() && *v > 0.0)?;
+        let latency = latency.figure(figures).map(|found| found.value).filter(|v| v.is_finite())?;
+        Some((*place, throughput, latency))
+    };
+    let offers: Vec<(usize, f64, f64)> = offers.iter().filter_map(offer).collect();
     let is_beaten = |of: &(usize, f64, f64)| {
         offers.iter().any(|by| by.1 >= of.1 && by.2 <= of.2 && (by.1 > of.1 || by.2 < of.2))
     };

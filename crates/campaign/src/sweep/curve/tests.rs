@@ -1,6 +1,8 @@
 //! Curves against independent programs (`tests/oracle/curve.json`, written by `make.py` next to
 //! it), and against points whose answer is known by construction.
 
+mod fronts;
+
 use goodput_model::{EndedBy, StopEarly, Verdict};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -341,6 +343,8 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
         rejected,
         confirmed_rps: Some(confirmed),
         rejected_rps: rejected,
+        measured: None,
+        measured_rps: None,
         attainment: None,
         seen_attainment: None,
         attainment_low: None,
@@ -385,6 +389,9 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
         },
         plan,
         goodput: Some(goodput),
+        kept_loads: Vec::new(),
+        figures: Vec::new(),
+        measured_with: None,
         sustained: None,
         curve: Curve::default(),
         points: Vec::new(),

@@ -138,6 +138,8 @@ fn run_term(term: &str, limit: f64, value: f64, kept: bool) -> TermFigure {
         attainment: None,
         state: Some(if kept { SloState::Met } else { SloState::Missed }),
         kept: Some(kept),
+        target_state: None,
+        target_kept: None,
     }
 }
 

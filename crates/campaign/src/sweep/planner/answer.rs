@@ -8,15 +8,19 @@ use super::super::{
     Unclear,
 };
 use super::view::{CurveView, SeenPoint, is_same};
-use super::{fit, search};
+use super::{fit, kept, search};
 
 /// A claim that is too high by no more than this share is none.
 const OVER_CLAIM: f64 = 1.03;
 
-/// The answer, as far as it is known; none if none was asked for.
+/// The answer, as far as it is known: what the search confirmed, or without one the highest load that
+/// was measured to keep the SLO; none without an SLO.
 pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
-    let slo = plan.slo.as_ref().filter(|_| plan.search)?;
+    let slo = plan.slo.as_ref()?;
     let view = CurveView::new(plan, points);
+    if !plan.search {
+        return Some(kept::answer(&view, slo));
+    }
     let confirmed = search::confirmed(&view).filter(|level| below_shadow(&view, *level));
     let rejected = rejected(&view, confirmed);
     let runs: Vec<&SeenPoint<'_>> = confirmed
@@ -41,6 +45,8 @@ pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
         rejected: rejected.map(|seen| seen.level),
         confirmed_rps: mean(runs.iter().filter_map(|seen| rps(plan, seen))),
         rejected_rps: rejected.and_then(|seen| rps(plan, seen)),
+        measured: None,
+        measured_rps: None,
         attainment: attainment.map(|share| share.value),
         attainment_low: attainment.and_then(|share| share.low),
         attainment_high: attainment.and_then(|share| share.high),
@@ -57,7 +63,7 @@ fn below_shadow(view: &CurveView<'_>, level: f64) -> bool {
 }
 
 /// Requests per second at a point.
-fn rps(plan: &SweepPlan, seen: &SeenPoint<'_>) -> Option<f64> {
+pub(super) fn rps(plan: &SweepPlan, seen: &SeenPoint<'_>) -> Option<f64> {
     match plan.axis {
         Axis::Rate => Some(seen.level * requests_each(seen.figures)),
         Axis::Concurrency => seen.figures.requests_per_s,
@@ -78,7 +84,10 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// The lowest level above the confirmed one at which a run to its end did not keep the SLO beyond
 /// doubt. A probe that was stopped rejects nothing.
-fn rejected<'b, 'a>(view: &'b CurveView<'a>, confirmed: Option<f64>) -> Option<&'b SeenPoint<'a>> {
+pub(super) fn rejected<'b, 'a>(
+    view: &'b CurveView<'a>,
+    confirmed: Option<f64>,
+) -> Option<&'b SeenPoint<'a>> {
     missed(view, confirmed, |seen| {
         let is_sure = seen.figures.slo_state == Some(SloState::Missed) || seen.is_wall();
         is_sure && seen.is_whole()
@@ -86,7 +95,7 @@ fn rejected<'b, 'a>(view: &'b CurveView<'a>, confirmed: Option<f64>) -> Option<&
 }
 
 /// The lowest level above the confirmed one that was missed in this way.
-fn missed<'b, 'a>(
+pub(super) fn missed<'b, 'a>(
     view: &'b CurveView<'a>,
     confirmed: Option<f64>,
     is: impl Fn(&SeenPoint<'_>) -> bool,
@@ -102,7 +111,7 @@ fn missed<'b, 'a>(
 
 /// The share of good requests over several runs, with Wilson's interval on as many requests as say
 /// as much.
-fn pooled(runs: &[&SeenPoint<'_>]) -> Option<Bounded> {
+pub(super) fn pooled(runs: &[&SeenPoint<'_>]) -> Option<Bounded> {
     let (mut good, mut all, mut worth) = (0.0, 0.0, 0.0);
     for seen in runs {
         let n = seen.figures.requests as f64;
@@ -158,7 +167,7 @@ fn words(
 }
 
 /// What a miss says about the server.
-fn limits(seen: &SeenPoint<'_>) -> String {
+pub(super) fn limits(seen: &SeenPoint<'_>) -> String {
     let level = short(seen.level);
     match &seen.standing {
         PointStanding::Missed(Miss::Term(term)) => {
@@ -268,7 +277,7 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
     }
 }
 
-fn unit(plan: &SweepPlan) -> &'static str {
+pub(super) fn unit(plan: &SweepPlan) -> &'static str {
     match plan.axis {
         Axis::Rate => "req/s",
         Axis::Concurrency => "users",
@@ -276,7 +285,7 @@ fn unit(plan: &SweepPlan) -> &'static str {
 }
 
 /// In a few digits.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if v < 1.0 => 3,
         v if v < 10.0 => 2,

@@ -70,6 +70,8 @@ pub(crate) fn figures(rate: f64, share: f64) -> Figures {
             attainment,
             state: Some(state(share)),
             kept: Some(is_kept(share)),
+            target_state: None,
+            target_kept: None,
         }],
         slo_state: Some(state(share)),
         ..Figures::default()

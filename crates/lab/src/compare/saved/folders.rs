@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_campaign::compare::{Comparison, Figure, SideFacts};
 use goodput_campaign::sweep::{Axis, Goodput, GoodputState, Level, Purpose, SweepSummary};
-use goodput_model::{Mode, Plan, Rate, Slo};
+use goodput_model::{Mode, Plan, Rate, Slo, SloQuestion};
 use goodput_record::{Artifact, Manifest};
 use goodput_stats::Summary;
 
@@ -107,7 +107,7 @@ impl SideResults {
                 return Err(is_comparison(path));
             }
             Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
-                return match sweep::read_folder(&folder, lens.observer)? {
+                return match sweep::read_folder(&folder, &SloQuestion::default(), lens.observer)? {
                     SavedSweep::One(sweep) => self.add_sweep(path, &sweep, lens),
                     SavedSweep::Many(_) => Err(several(path)),
                 };
@@ -151,7 +151,8 @@ impl SideResults {
         self.has_sweep = true;
         self.gpus = self.gpus.or(sweep.sweep.gpus);
         // The answer holds for the SLO that was searched with.
-        if let Some(goodput) = sweep.goodput.as_ref().filter(|_| !lens.has_slo()) {
+        let is_searched = sweep.plan.search && !lens.has_slo();
+        if let Some(goodput) = sweep.goodput.as_ref().filter(|_| is_searched) {
             let answer = answer(goodput);
             if answer.is_none() {
                 let (path, why) = (path.display(), &goodput.because);
@@ -170,7 +171,7 @@ pub fn answer(goodput: &Goodput) -> Option<Figure> {
     let value = match goodput.state {
         GoodputState::Found => goodput.confirmed_rps?,
         GoodputState::Unreachable => return Some(Figure { value: 0.0, low: None, high: None }),
-        GoodputState::AtLeast | GoodputState::Unclear => return None,
+        GoodputState::AtLeast | GoodputState::Measured | GoodputState::Unclear => return None,
     };
     // The crossing is on the axis: users are not requests per second.
     let crossing = goodput.crossing.filter(|_| goodput.axis == Axis::Rate);
@@ -206,6 +207,8 @@ mod tests {
             rejected: None,
             confirmed_rps: Some(8.0),
             rejected_rps: None,
+            measured: None,
+            measured_rps: None,
             attainment: None,
             attainment_low: None,
             attainment_high: None,

@@ -46,6 +46,7 @@ pub(crate) fn basis() -> Basis {
         verdict: Some(Verdict::Valid),
         slo: Some("p99 ttft < 500ms, p99 tpot < 80ms".to_owned()),
         confirmed_rps: 20.0,
+        is_measured_only: false,
         rejected_rps: Some(22.0),
         crossing_rps: Some(21.2),
         crossing_low_rps: Some(19.2),

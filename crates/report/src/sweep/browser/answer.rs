@@ -41,12 +41,13 @@ pub(crate) fn confirmed(goodput: &Goodput) -> String {
     let number = |value: f64| level_number(goodput.axis, value);
     let least = if goodput.state == GoodputState::AtLeast { "at least " } else { "" };
     let ends = interval(goodput).map_or(String::new(), |(low, high)| range(low, high, number));
-    let level = goodput.confirmed.map_or("–".to_owned(), number);
-    let rate = match goodput.confirmed_rps {
+    let level = goodput.level().map_or("–".to_owned(), number);
+    let rate = match goodput.rps() {
         Some(rate) if unit(goodput.axis) != "req/s" => format!(", {} req/s,", amount(rate)),
         _ => String::new(),
     };
-    format!("{least}{level} {}{ends}{rate}", unit(goodput.axis))
+    let how = if goodput.state == GoodputState::Measured { " as measured" } else { "" };
+    format!("{least}{level} {}{ends}{rate}{how}", unit(goodput.axis))
 }
 
 /// Where the limit lies: the interval of the crossing, else from what was confirmed to what was
@@ -98,7 +99,7 @@ pub(crate) fn promise(slo: Option<&Slo>, text: &str) -> String {
 
 /// What a user and a GPU get at the answer.
 pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
-    let confirmed = summary.goodput.as_ref()?.confirmed?;
+    let confirmed = summary.goodput.as_ref()?.level()?;
     let points = on_curve(&summary.points);
     let at = |of: fn(&Figures) -> Option<f64>| {
         pooled(&points, |point| bare(of(&point.point.figures)))
@@ -128,7 +129,7 @@ pub(crate) fn there(summary: &SweepSummary) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -56,7 +56,7 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'
     };
     let all: Vec<(f64, LoadCurve<'a>)> = by_level(points).into_iter().filter_map(one).collect();
     let goodput = view.summary.goodput.as_ref();
-    let ends = goodput.map_or([None; 2], |goodput| [goodput.confirmed, goodput.rejected]);
+    let ends = goodput.map_or([None; 2], |goodput| [goodput.level(), goodput.rejected]);
     let is_end =
         |level: f64| ends.iter().flatten().any(|end| (level - end).abs() <= 1e-6 * end.abs());
     let n = all.len();

@@ -90,7 +90,7 @@ fn course(series: &[ChartSeries], latency: Latency, summary: &SweepSummary) -> S
 
 fn confirmed(summary: &SweepSummary) -> Option<(f64, String)> {
     let goodput = summary.goodput.as_ref()?;
-    let level = goodput.confirmed?;
+    let level = goodput.level()?;
     Some((level, format!("goodput {} {}", level_number(goodput.axis, level), unit(goodput.axis))))
 }
 

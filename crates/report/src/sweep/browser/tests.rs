@@ -273,8 +273,8 @@ fn charts_that_belong_together_stand_side_by_side() {
     };
     assert_eq!(charts_in("latency"), (3, 3));
     assert_eq!(charts_in("goodput"), (2, 2));
-    // One alone is not blown up.
-    assert_eq!(charts_in("throughput"), (1, 0));
+    // The front, and percentiles of TTFT and TPOT over throughput.
+    assert_eq!(charts_in("throughput"), (3, 2));
 }
 
 /// A run by itself tells neither how other loads go nor how another run would; the sweep around it does.

@@ -320,6 +320,9 @@ pub(crate) fn sweep() -> Result<Sweep, serde_json::Error> {
         sweep: facts(),
         goodput: Some(answer(slo.as_ref())),
         plan: SweepPlan { slo, ..SweepPlan::default() },
+        kept_loads: Vec::new(),
+        figures: Vec::new(),
+        measured_with: None,
         sustained: Some(Sustained {
             level: 22.4,
             seconds: 300.0,
@@ -371,6 +374,8 @@ fn answer(slo: Option<&Slo>) -> Goodput {
         rejected: Some(23.1),
         confirmed_rps: Some(22.4),
         rejected_rps: Some(23.1),
+        measured: None,
+        measured_rps: None,
         attainment: Some(0.993),
         seen_attainment: Some(0.9951),
         attainment_low: Some(0.989),

@@ -1,0 +1,238 @@
+//! Result files of other tools as what one replica carries. Where a file holds every request, each is
+//! judged as one of a run of ours; where it does not, the error says what is missing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use goodput_campaign::capacity::{Basis, PlanNote, PlanNoteKind};
+use goodput_campaign::sweep::{
+    Axis, Figures, Level, Point, PointAsk, Purpose, SweepFacts, SweepPlan, SweepState, SweepSummary,
+};
+use goodput_model::{
+    Chunk, ClassPlan, ErrorClass, Exchange, Failure, FailureStage, LengthDistribution, Measure,
+    MetricName, Nanos, Phase, Plan, Planned, Reported, ReportedRequest, RequestRecord, Slo,
+    SloMetric, SloQuestion, Stamps, TokenCount, TokenSource, Verdict, plain,
+};
+use goodput_stats::{RunFacts, Summary, analyse, audit_reported};
+
+use super::refused;
+use crate::error::Failed;
+use crate::sweep::promise;
+
+/// The basis that these runs of a file are under this SLO.
+pub(super) fn of_reported(
+    path: &Path,
+    results: &[Reported],
+    slo: &SloQuestion,
+) -> Result<Basis, Failed> {
+    let shown = path.display();
+    let Some(terms) = &slo.slo else {
+        return Err(Failed::usage(format!("`{shown}` states no SLO that a plan could rest on"))
+            .hint("name one with --slo 'p99 ttft < 500ms'"));
+    };
+    let mut points = Vec::new();
+    for (number, result) in (1..).zip(results) {
+        let missing = missing(result, terms);
+        if !missing.is_empty() {
+            let label = if result.label.is_empty() { "" } else { &format!(" ({})", result.label) };
+            let what = format!(
+                "`{shown}`{} cannot be judged by `{terms}`: it lacks {}",
+                plain(label),
+                missing.join(", ")
+            );
+            return Err(Failed::usage(what).hint(
+                "save every request: `vllm bench serve --save-result --save-detailed`, SGLang's \
+                 --output-details, GuideLLM's benchmarks.json; or give a figure with --goodput-rps",
+            ));
+        }
+        points.push((String::new(), point(number, result, slo)));
+    }
+    let axis = points.first().map_or(Axis::Rate, |(_, point)| point.ask.level.axis());
+    let plan = SweepPlan { axis, search: false, ..promised(slo) };
+    let summary = SweepSummary::new(facts(results), plan, points);
+    let mut basis = Basis::of_sweep(&summary).map_err(refused)?;
+    basis.path = shown.to_string();
+    basis.notes.extend(doubts(path, results));
+    Ok(basis)
+}
+
+/// The settings of a list of loads under this SLO.
+fn promised(slo: &SloQuestion) -> SweepPlan {
+    let mut measure = Measure::new(Measure::PERCENTILES.to_vec());
+    slo.ask(&mut measure);
+    promise(&mut measure);
+    SweepPlan { slo: measure.slo, attainment: measure.attainment, ..SweepPlan::default() }
+}
+
+/// What these terms need and the file does not hold.
+fn missing(result: &Reported, slo: &Slo) -> Vec<&'static str> {
+    let Some(all) = result.details.as_deref().filter(|all| !all.is_empty()) else {
+        return vec!["its single requests (percentiles do not say how many were good)"];
+    };
+    let lacks = |has: fn(&ReportedRequest) -> bool| {
+        all.iter().filter(|request| !request.is_failed).any(|request| !has(request))
+    };
+    let about = |names: &[MetricName]| {
+        let is =
+            |metric: SloMetric| matches!(metric, SloMetric::Request(name) if names.contains(&name));
+        slo.terms.iter().any(|term| is(term.metric))
+    };
+    let is_fluid = slo.terms.iter().any(|term| term.metric == SloMetric::Fluidity);
+    let needs_gaps = is_fluid || about(&[MetricName::Itl, MetricName::MaxGap]);
+    let mut missing = Vec::new();
+    let mut check = |is_missing: bool, what| {
+        if is_missing {
+            missing.push(what);
+        }
+    };
+    let starts = all.iter().all(|request| request.start_s.is_some());
+    check(!starts, "the instant at which each request was sent");
+    check(lacks(|request| request.ttft_ms.is_some()), "the TTFT of each request");
+    check(lacks(|request| request.whole_ms().is_some()), "the time that each request took");
+    check(lacks(|request| request.output_tokens.is_some()), "the output tokens of each request");
+    check(needs_gaps && lacks(|request| request.gaps_ms.is_some()), "the time between tokens");
+    missing
+}
+
+/// One run of the file as a point of a sweep.
+fn point(number: u32, result: &Reported, slo: &SloQuestion) -> Point {
+    let summary = judged(result, slo);
+    let mut figures = Figures::from_summary(&summary);
+    // Its client was another one, which left no trace of itself.
+    (figures.verdict, figures.doubts) = (Verdict::Valid, Vec::new());
+    let users = result.load.concurrency.filter(|_| result.load.rate_rps.is_none());
+    let level = match users.and_then(|users| u32::try_from(users).ok()) {
+        Some(users) => Level::Users(users),
+        None => {
+            Level::Rate(result.load.rate_rps.or(summary.load.scheduled_rps).unwrap_or(f64::NAN))
+        }
+    };
+    let ask = PointAsk {
+        number,
+        purpose: Purpose::Grid,
+        level,
+        burn_in_s: 0.0,
+        seconds: figures.window_s,
+        requests: None,
+        seed: result.seed.unwrap_or(0),
+        stops: None,
+    };
+    Point { ask, figures }
+}
+
+/// The numbers of its requests, from the same analysis as those of a run of ours.
+fn judged(result: &Reported, slo: &SloQuestion) -> Summary {
+    let all = result.details.as_deref().unwrap_or_default();
+    let start = all.iter().filter_map(|request| request.start_s).fold(f64::INFINITY, f64::min);
+    let last = all.iter().filter_map(|request| request.start_s).fold(start, f64::max);
+    let rate = (all.len() as f64 / (last - start).max(1e-3)).clamp(1e-6, 1e9);
+    let unknown = LengthDistribution::Fixed(1);
+    let class = ClassPlan::synthetic("", unknown, unknown);
+    let mut plan = Plan::open_loop("", class, rate, Duration::from_secs(1));
+    (plan.load.duration, plan.load.num_requests) = (None, Some(all.len() as u64));
+    let SweepPlan { slo, attainment, .. } = promised(slo);
+    (plan.measure.slo, plan.measure.attainment) = (slo, attainment);
+    let facts = RunFacts { stream: true, ..RunFacts::default() };
+    let mut ordered: Vec<&ReportedRequest> = all.iter().collect();
+    ordered.sort_by(|a, b| a.start_s.unwrap_or(0.0).total_cmp(&b.start_s.unwrap_or(0.0)));
+    let records = || (0..).zip(&ordered).map(|(index, request)| record(index, request, start));
+    analyse(&plan, facts, records, &[], std::iter::empty())
+}
+
+/// One request, counted from when it was sent: when it was due the file does not say.
+fn record(index: u64, request: &ReportedRequest, start: f64) -> RequestRecord {
+    let after = |from: Nanos, ms: f64| from + Nanos::from_secs_f64((ms / 1e3).clamp(0.0, 1e7));
+    let sent = after(Nanos::ZERO, (request.start_s.unwrap_or(start) - start) * 1e3);
+    let first = request.ttft_ms.filter(|_| !request.is_failed).map(|ms| after(sent, ms));
+    let end = after(sent, request.whole_ms().or(request.ttft_ms).unwrap_or(0.0));
+    let count = |n: Option<u64>| {
+        let n = u32::try_from(n?).unwrap_or(u32::MAX);
+        Some(TokenCount { n, source: TokenSource::Usage })
+    };
+    let (input, output) = (count(request.input_tokens), count(request.output_tokens));
+    let stamps = Stamps {
+        dispatched: sent,
+        sent_first: Some(sent),
+        sent_last: Some(sent),
+        headers: first,
+        first_byte: first,
+        first_token: first,
+        first_answer: first,
+        last_token: first.map(|first| end.max(first)),
+        done: first.map(|first| end.max(first)),
+        ended: first.map_or(end, |first| end.max(first)),
+        ..Stamps::default()
+    };
+    let failure = request.is_failed.then(|| Failure {
+        class: ErrorClass::Http(500),
+        stage: FailureStage::FirstToken,
+        message: String::new(),
+    });
+    let chunks = first.map_or_else(Vec::new, |first| chunks(request, first, end.max(first)));
+    RequestRecord {
+        index,
+        phase: Phase::Measured,
+        worker: 0,
+        scheduled: sent,
+        pacer_lag: None,
+        cap_wait: Nanos::ZERO,
+        planned: Planned::new("", input.map_or(0, |count| count.n), None),
+        exchange: Exchange {
+            stamps,
+            chunks,
+            status: failure.is_none().then_some(200),
+            failure,
+            input_tokens: input,
+            output_tokens: output.filter(|_| !request.is_failed),
+            ..Exchange::default()
+        },
+        prompt: None,
+    }
+}
+
+/// The first token and those after each gap; without gaps the first and the last.
+fn chunks(request: &ReportedRequest, first: Nanos, end: Nanos) -> Vec<Chunk> {
+    let chunk =
+        |at| Chunk { at, tokens: None, bytes: 1, choice: 0, coalesced: false, lag_us: None };
+    let mut at = first;
+    let gaps = request.gaps_ms.as_deref();
+    let after = gaps.unwrap_or_default().iter().map(|gap| {
+        at += Nanos::from_secs_f64((gap / 1e3).clamp(0.0, 1e7));
+        chunk(at)
+    });
+    let mut all: Vec<Chunk> = std::iter::once(chunk(first)).chain(after).collect();
+    if gaps.is_none() && end > first {
+        all.push(chunk(end));
+    }
+    all
+}
+
+fn facts(results: &[Reported]) -> SweepFacts {
+    let first = results.first();
+    let text = |of: fn(&Reported) -> Option<&String>| first.and_then(of).map(|text| plain(text));
+    SweepFacts {
+        version: text(|run| run.version.as_ref()).unwrap_or_default(),
+        started: text(|run| run.started.as_ref()).unwrap_or_default(),
+        state: SweepState::Complete,
+        target: first.map_or("", |run| run.tool.name()).to_owned(),
+        model: text(|run| run.model.as_ref()).unwrap_or_else(|| "model not stated".to_owned()),
+        workload: text(|run| run.workload.as_ref())
+            .unwrap_or_else(|| "workload not stated".to_owned()),
+        gpus: first.and_then(|run| u32::try_from(run.setup.gpus?).ok()),
+        took_s: results.iter().filter_map(|run| run.duration_s).sum(),
+        ..SweepFacts::default()
+    }
+}
+
+/// What to know about figures that another tool measured.
+fn doubts(path: &Path, results: &[Reported]) -> Vec<PlanNote> {
+    let worst = results.iter().map(|run| audit_reported(run).verdict).max();
+    let audit = worst.filter(|verdict| *verdict != Verdict::Valid).map(|verdict| {
+        let text =
+            format!("the file is {}: see `goodput audit {}`", verdict.name(), path.display());
+        PlanNote::new(PlanNoteKind::Doubt, text)
+    });
+    let text = "another tool measured it: latency counts from when a request was sent, not from \
+                when it was due";
+    std::iter::once(PlanNote::new(PlanNoteKind::Doubt, text)).chain(audit).collect()
+}
