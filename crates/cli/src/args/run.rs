@@ -9,7 +9,7 @@ use super::{EndpointArgs, LoadArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  goodput run mock --rate 20 --duration 20s
+  goodput run mock --rate 20 --duration 20s --max-tokens 50
       Try it without a server: open-loop chat traffic on the mock
   goodput run localhost:8000 --rate 8 --duration 5m --warmup 30s
       Measure a server at 8 requests per second

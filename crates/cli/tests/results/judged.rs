@@ -113,7 +113,10 @@ fn any_slo_of_a_saved_sweep_is_what_its_requests_say() {
         let level = found["goodput"]["measured"].as_f64();
         assert!(level == clear || level == highest(&kept), "{slo} {level:?} {kept:?} {spoilt:?}");
         assert_eq!(found["kept_loads"][0]["level"].as_f64(), level, "{slo}");
-        assert_eq!(found["goodput"]["confirmed_rps"], Value::Null, "one run each");
+        // One run each, unless a busy machine made the sweep repeat some.
+        let runs = kept.iter().filter(|(rate, _)| Some(*rate) == level).count();
+        let confirmed = &found["goodput"]["confirmed_rps"];
+        assert!(confirmed.is_null() || runs > 1, "{slo} {confirmed} of {runs}");
         assert!(found["figures"].as_array().unwrap().iter().all(|row| row["condition"] != ""));
     }
     // Nothing was written.

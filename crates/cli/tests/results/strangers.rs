@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use goodput_clock::{now, pause};
-use goodput_model::Nanos;
+use goodput_model::{CaveatCode, Nanos};
 use serde_json::Value;
 
 use crate::support::mock::MockProcess;
@@ -250,12 +250,14 @@ fn a_merge_that_was_killed_is_not_a_run_and_can_be_begun_anew() {
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("a merge that was not finished"), "{}", refused.stderr);
     let merged = soon(&session, &["merge", "one", "two", "--out", "all", "--json"]);
-    merged.assert_finished("merge");
+    // One shard after the other: a busy machine disturbs one of them more.
+    let apart = [CaveatCode::ShardsApart, CaveatCode::ShardSick];
+    merged.assert_finished_despite(&apart, "merge");
     let summary: Value = serde_json::from_str(&merged.stdout).unwrap();
     assert_eq!(summary["requests"]["scheduled"], 20);
     assert!(!session.path("all/.merging").exists());
     assert!(session.path("all/report.html").is_file());
-    soon(&session, &["report", "all"]).assert_finished("report");
+    soon(&session, &["report", "all"]).assert_finished_despite(&apart, "report");
     let twice = soon(&session, &["merge", "one", "two", "--out", "all"]);
     assert_eq!(twice.code, Some(2), "{}", twice.stderr);
 }

@@ -441,7 +441,7 @@ fn what_cannot_be_sent_is_refused_with_a_hint() {
         (&["--osl", "many"], "`many` is not a length", "uniform:50:400"),
         (&["--cache", "hit=170%"], "`hit=170%` is not a state of the cache", "hit=70%[:GROUPS]"),
         (&["--cache", "tiling=4"], "`tiling=4` is not a state of the cache", "tiling=CONTEXTS"),
-        (&["--turn-pause", "1s"], "but no turns", "add --turns 4"),
+        (&["--turn-pause", "1s"], "without turns", "add --turns 4"),
         (&["--turns", "0"], "`0` is not a length", "--turns"),
         (&["--turns", "2", "--turn-pause", "soon"], "soon", "--turn-pause"),
         (

@@ -76,7 +76,7 @@ fn what_the_other_form_cannot_hold_is_said_field_by_field() {
         assert_eq!(said, expected, "{file} to {to}");
     }
     // A dataset has no instants to write, a trace no text.
-    let hopeless = [("p.txt", "mooncake", "instant"), ("own.jsonl", "messages", "text")];
+    let hopeless = [("p.txt", "mooncake", "timestamp"), ("own.jsonl", "messages", "text")];
     for (file, to, missing) in hopeless {
         let args = ["workload", "convert", file, "--to", to, "--output", "none.jsonl"];
         let outcome = session.run(&args);
