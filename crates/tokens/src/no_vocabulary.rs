@@ -35,7 +35,7 @@ mod tests {
     fn a_file_says_what_is_left_out() {
         assert!(Vocabulary::builtin("o200k_base").is_none());
         let error = Vocabulary::parse(Path::new("a.tiktoken"), b"").err().unwrap();
-        let expected = "a.tiktoken: built without `vocabularies`: this build cannot count tokens by a vocabulary";
+        let expected = "a.tiktoken: built without `vocabularies`: this build cannot count tokens with a vocabulary";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -92,7 +92,7 @@ fn targets_that_cannot_be_measured_exit_with_3_and_a_hint() {
         (key.url(), "OPENAI_API_KEY"),
         (model.url(), "--model"),
         (field.url(), "--ignore-eos"),
-        (tls, "http:// instead of https://"),
+        (tls, "use http://"),
         (plain.url(), "--http2"),
         (page.url(), "web page"),
         (moved.url(), "http://other/v1"),

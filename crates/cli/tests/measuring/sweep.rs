@@ -129,7 +129,9 @@ fn the_answer_is_an_interval() {
     let goodput = &found["goodput"];
     assert_eq!(goodput["slo"], "p90 ttft < 60ms");
     if done.code == Some(0) {
-        assert_eq!(goodput["state"], "found", "{goodput}");
+        // The client is the limit where a machine stays busy.
+        let state = goodput["state"].as_str();
+        assert!(matches!(state, Some("found" | "at_least")), "{goodput}");
         let confirmed = number(goodput, "confirmed_rps");
         // Four at once take 30 ms each: beyond 133 every queue grows. How much less keeps the SLO
         // depends on the machine; whether that is right is asked in simulated time.

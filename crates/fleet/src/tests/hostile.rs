@@ -178,8 +178,8 @@ fn files_are_what_was_said_of_them_or_nothing() {
 #[test]
 fn who_breaks_the_rules_is_cut_off() {
     let cases: [(&str, Act); 5] = [
-        ("another protocol", |it| it.send(FrameKind::Message, b"[[[[")),
-        ("another protocol", |it| it.send(FrameKind::Message, &[0xff; 100])),
+        ("a different protocol", |it| it.send(FrameKind::Message, b"[[[[")),
+        ("a different protocol", |it| it.send(FrameKind::Message, &[0xff; 100])),
         ("not requested", |it| it.send(FrameKind::Piece, b"ab")),
         ("not requested", |it| it.say(&ToCoordinator::File { name: "plan.toml".to_owned() })),
         ("exceeds the limit", |it| it.send(FrameKind::Message, &vec![b' '; LARGEST_MESSAGE + 1])),

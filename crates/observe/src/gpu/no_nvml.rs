@@ -36,7 +36,7 @@ mod tests {
     fn the_reason_names_what_is_left_out() {
         let why = Nvml::open(&[]).unwrap_err();
         let expected =
-            "built without `nvml`: this build cannot ask the NVIDIA driver of this machine";
+            "built without `nvml`: this build cannot query the NVIDIA driver of this machine";
         assert!(why.starts_with(expected), "{why}");
     }
 }
