@@ -125,7 +125,8 @@ impl ProcessStack {
             let at = PathBuf::from(format!("/proc/{}", process.id()));
             let status = fs::read_to_string(at.join("status")).unwrap_or_default();
             let descriptors = fs::read_dir(at.join("fd")).map_or(f64::NAN, |d| d.count() as f64);
-            let memory = field(&status, "VmRSS:").map_or(f64::NAN, |kib| kib / 1024.0);
+            // What the process allocated: pages of the program itself come and go with the page cache.
+            let memory = field(&status, "RssAnon:").map_or(f64::NAN, |kib| kib / 1024.0);
             let threads = field(&status, "Threads:").unwrap_or(f64::NAN);
             for (series, value) in member.series.iter_mut().zip([memory, descriptors, threads]) {
                 if value.is_finite() {
