@@ -14,7 +14,7 @@ mod timer;
 mod wait;
 
 pub use limit::{unless, until};
-pub use priority::{be_prompt, give_way, give_way_at_once};
+pub use priority::{be_prompt, give_way};
 pub use timer::{Sleep, Timer};
 pub use wait::{allowed_cpus, pause, pin_to, sleep_until};
 

@@ -54,19 +54,6 @@ pub fn give_way() {
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Lets other threads go first, and makes room the moment that one of them wakes up. A niceness
-/// alone does not: since Linux 6.6 a thread keeps its processor for up to 3 ms when another wakes.
-/// Only for a thread whose work may be left undone for as long as other programs use the processor.
-#[expect(unsafe_code, reason = "no safe binding sets the scheduling policy")]
-pub fn give_way_at_once() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread, and the parameters are only read during the call.
-    let outcome = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
-    if outcome != 0 {
-        give_way();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,8 +93,7 @@ mod tests {
         std::thread::spawn(move || {
             give_way();
             assert_eq!(policy().0, 10);
-            give_way_at_once();
-            assert_eq!(policy().1, i64::from(libc::SCHED_IDLE));
+            assert_eq!(policy().1, i64::from(libc::SCHED_OTHER));
         })
         .join()
         .unwrap();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-use goodput_clock::{allowed_cpus, give_way_at_once, now, pause};
+use goodput_clock::{allowed_cpus, give_way, now, pause};
 use goodput_model::{GpuFacts, Nanos};
 use goodput_observe::Nvml;
 
@@ -79,7 +79,9 @@ impl Drop for Driver {
 }
 
 fn open(only: &[u32]) -> Result<Nvml, String> {
-    give_way_at_once();
+    // Not the idle policy: the kernel wakes other threads on a processor that runs such a thread, as if
+    // it were free, and then they wait for the call to return.
+    give_way();
     Nvml::open(only)
 }
 
