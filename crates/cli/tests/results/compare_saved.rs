@@ -11,7 +11,8 @@ const ENGINE: &str = "mock:ttft=50ms,itl=10ms";
 const SLOW: &str = "mock:ttft=100ms,itl=20ms";
 
 /// A third of a second on the first of them.
-const LOAD: [&str; 6] = ["--concurrency", "4", "--num-requests", "16", "--max-tokens", "4"];
+const LOAD: [&str; 8] =
+    ["--concurrency", "4", "--num-requests", "16", "--max-tokens", "4", "--warmup", "0s"];
 
 /// Series that all tests share: `long` has another workload, the answers of `short` break off, and
 /// the server of `other` counts more tokens in the same text.

@@ -375,9 +375,8 @@ impl CaveatCode {
             ),
             Self::ServerSettingsDiffer => (
                 "The servers of a comparison are set up differently",
-                "A setting that decides a server's speed differs between the sides, and is not \
-                 what the comparison is about. A difference in figures may come from it: an engine \
-                 with tuned settings against one with its defaults.",
+                "A setting that decides a server's speed differs between the sides, so a difference \
+                 in figures may come from it and not from what is compared.",
                 "Give all servers the same settings, or name the one that is compared with \
                  `--under-test NAME`.",
             ),
