@@ -82,7 +82,7 @@ fn sentence(counts: &SloCounts) -> String {
     if let Some(told) = &counts.answer {
         let there = told.row.and_then(|row| all.get(row));
         let there = there.map_or(String::new(), |(_, kept)| format!("; {}", figures(kept)));
-        return format!("Reset: {}{there}.", told.text);
+        return format!("As asked: {}{there}.", told.text);
     }
     // One that keeps it above one that does not is luck, or a server that changed.
     let kept = all.iter().take_while(|(_, kept)| kept.is_enough);

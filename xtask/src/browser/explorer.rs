@@ -60,7 +60,7 @@ fn one_answer(browser: &mut Browser, tab: &Tab) -> Result<(), String> {
         serde_json::from_value(found).map_err(|error| format!("the answer: {error}"))?;
     // It begins with a capital in the headline alone.
     let rest: String = headline.chars().skip(1).collect();
-    if says.starts_with("As it was asked: ") && says.contains(&rest) {
+    if says.starts_with("As asked: ") && says.contains(&rest) {
         return Ok(());
     }
     Err(format!("the headline says `{headline}` and the explorer `{says}`"))

@@ -88,7 +88,7 @@
       return `${begin}${one.enough ? "kept" : "missed"}, ${percent(one.share)} are good; ${figures(one)}`;
     }
     const answer = told();
-    if (answer) return `Reset: ${answer.text}${at < 0 ? "." : "; " + figures(all[at])}`;
+    if (answer) return `As asked: ${answer.text}${at < 0 ? "." : "; " + figures(all[at])}`;
     if (at < 0) return `${begin}${all[0].label}, the lowest load that was measured, misses it.`;
     return `${begin}up to ${all[at].label} every load keeps it (as measured, not confirmed); ${figures(all[at])}`;
   };

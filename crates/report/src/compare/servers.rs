@@ -8,8 +8,8 @@ use super::notes::LabelledText;
 use super::tables::natural;
 use super::words::{label, labels};
 
-/// Longest value in a column of a terminal.
-const WIDEST: usize = 24;
+/// Longest value in a column of a terminal, and of a page that is printed.
+const WIDEST: [usize; 2] = [24, 40];
 
 /// The heading, and what stands above the table.
 pub(crate) const TITLE: &str = "Servers";
@@ -69,9 +69,9 @@ pub(crate) fn settings(comparison: &Comparison, is_narrow: bool) -> Vec<Table> {
 
 fn table(comparison: &Comparison, sides: &[usize], is_narrow: bool) -> Table {
     let shown = |text: &str| {
-        let text = plain(text);
-        if is_narrow && text.chars().count() > WIDEST {
-            return text.chars().take(WIDEST - 1).chain(['…']).collect();
+        let (text, most) = (plain(text), WIDEST[usize::from(!is_narrow)]);
+        if text.chars().count() > most {
+            return text.chars().take(most - 1).chain(['…']).collect();
         }
         text
     };

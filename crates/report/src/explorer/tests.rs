@@ -216,7 +216,7 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     let page = shown(Some(&StatedAnswer { level: Some(46.0 + 1e-9), text: text.clone() }));
     assert!(
         page.contains(
-            "Reset: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
+            "As asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms; 9.9 good req/s and 100.0 good \
              output tok/s."
         ),
         "{page}"

@@ -320,7 +320,7 @@ fn the_checklist_judges_the_sweep() {
 fn the_explorer_says_what_the_headline_says() {
     let page = changed(|_| {});
     let says = page.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
-    has(says, &format!("Reset: {}; ", sentence(&page)));
+    has(says, &format!("As asked: {}; ", sentence(&page)));
     let none = changed(|made| made.summary.goodput = None);
     let says = none.split("id=\"slo-says\"").nth(1).unwrap().split("</p>").next().unwrap();
     has(says, "(as measured, not confirmed)");
