@@ -2,7 +2,7 @@
 
 use goodput_lab::serve::{is_secret, without_secrets};
 use goodput_lab::shell_word;
-use goodput_model::REDACTED;
+use goodput_model::{REDACTED, url_without_secrets};
 
 use crate::args::words;
 
@@ -49,37 +49,11 @@ fn value_of(flag: &str, value: &str) -> String {
     match value.split_once('=') {
         Some((name, _)) if flag == "--meta" && is_secret(name) => format!("{name}={REDACTED}"),
         _ if value.contains("://") => {
-            let urls: Vec<String> = value.split(',').map(without_login).collect();
+            let urls: Vec<String> = value.split(',').map(url_without_secrets).collect();
             urls.join(",")
         }
         _ => value.to_owned(),
     }
-}
-
-/// A URL without its user and the values of its query, with what stands before it.
-fn without_login(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (place, query) = match rest.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
-    };
-    let (authority, path) = match place.split_once('/') {
-        Some((authority, path)) => (authority, format!("/{path}")),
-        None => (place, String::new()),
-    };
-    let host = match authority.rsplit_once('@') {
-        Some((_, host)) => format!("{REDACTED}@{host}"),
-        None => authority.to_owned(),
-    };
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}={REDACTED}"),
-        None => REDACTED.to_owned(),
-    };
-    let query = query.map(|query| {
-        let pairs: Vec<String> = query.split('&').map(hidden).collect();
-        format!("?{}", pairs.join("&"))
-    });
-    format!("{scheme}://{host}{path}{}", query.unwrap_or_default())
 }
 
 #[cfg(test)]

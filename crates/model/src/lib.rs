@@ -23,6 +23,7 @@ pub mod random;
 mod reported;
 mod request;
 pub mod schedule;
+mod secrets;
 mod server;
 mod shape;
 mod shard;
@@ -66,6 +67,7 @@ pub use request::{
     Constraint, ConstraintKind, History, Message, MessagePart, Planned, Request, Role, Session,
     SessionStep,
 };
+pub use secrets::{query_names, url_without_secrets};
 pub use server::{
     Buckets, GpuFacts, GpuSample, MetricsSource, Scrape, ServerReading, Signal, SignalKind,
     SignalValue, SystemFacts,

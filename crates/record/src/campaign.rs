@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_inside, read_text_inside};
-use goodput_model::REDACTED;
+use goodput_model::{REDACTED, url_without_secrets};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,6 @@ use crate::error::FolderError;
 use crate::folder::{json, new_folder, replace};
 use crate::layout::{SUMMARY, is_folder};
 use crate::lock::FolderLock;
-use crate::secrets::without_secrets;
 use crate::toml_file::read_toml_inside;
 
 const ASKS: &str = "asks.jsonl";
@@ -361,7 +360,7 @@ fn safe_name(text: &str) -> String {
 fn redact(table: &mut toml::Table) {
     for (name, value) in table.iter_mut() {
         match (name.as_str(), value) {
-            ("url", toml::Value::String(url)) => *url = without_secrets(url),
+            ("url", toml::Value::String(url)) => *url = url_without_secrets(url),
             ("headers", toml::Value::Array(headers)) => {
                 for header in headers.iter_mut().filter_map(toml::Value::as_table_mut) {
                     header.insert("value".to_owned(), REDACTED.into());
@@ -370,7 +369,7 @@ fn redact(table: &mut toml::Table) {
             ("metrics_urls" | "exporters", toml::Value::Array(urls)) => {
                 for url in urls {
                     if let toml::Value::String(url) = url {
-                        *url = without_secrets(url);
+                        *url = url_without_secrets(url);
                     }
                 }
             }

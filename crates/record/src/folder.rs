@@ -10,6 +10,7 @@ use std::sync::Arc;
 use goodput_files::{MOST_SMALL, MOST_SUMMARY, check_inside, read_text_inside};
 use goodput_model::{
     AnswerJudgement, GpuPlan, Header, HealthSample, Plan, REDACTED, RequestRecord,
+    url_without_secrets,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +20,6 @@ use crate::layout::{DRAFT, JUDGEMENTS, LOG, SAMPLES, SUMMARY, TEXT, is_unfinishe
 use crate::log::{LogFile, LogReader, LogWriter, Unwritten};
 use crate::manifest::Manifest;
 use crate::nesting::from_toml;
-use crate::secrets::without_secrets;
 use crate::toml_file::{read_toml, read_toml_inside};
 
 /// A run on disk.
@@ -422,7 +422,7 @@ fn redacted(plan: &Plan) -> Plan {
         _ => &mut [],
     };
     for url in plan.observe.metrics_urls.iter_mut().chain(exporters) {
-        *url = without_secrets(url);
+        *url = url_without_secrets(url);
     }
     plan
 }

@@ -27,7 +27,6 @@ mod manifest;
 mod merge;
 mod nesting;
 mod sample;
-mod secrets;
 mod series;
 mod shadow;
 mod spool;

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, REDACTED};
+use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, query_names, url_without_secrets};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::allowance::AnswerMemory;
@@ -91,7 +91,7 @@ impl FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let wrong = |reason: &str, hint: String| UrlError {
-            url: without_secrets(text),
+            url: url_without_secrets(text),
             reason: reason.to_owned(),
             hint,
         };
@@ -101,7 +101,7 @@ impl FromStr for BaseUrl {
                 .iter()
                 .find_map(|scheme| Some((*scheme, text.strip_prefix(scheme)?.strip_prefix(':')?)))
                 .unwrap_or(("http", text));
-            let rest = without_secrets(rest.trim_start_matches('/'));
+            let rest = url_without_secrets(rest.trim_start_matches('/'));
             let guess = format!("write {scheme}://{rest} if that is the server");
             return Err(wrong("it does not begin with http:// or https://", guess));
         };
@@ -135,27 +135,6 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// A URL, or what was meant as one, without credentials and query values.
-fn without_secrets(url: &str) -> String {
-    let (rest, query) =
-        url.split_once('?').map_or((url, None), |(rest, query)| (rest, Some(query)));
-    let start = rest.find("://").map_or(0, |scheme| scheme + 3);
-    let shown = match rest[start..].rfind('@') {
-        Some(at) => format!("{}{REDACTED}{}", &rest[..start], &rest[start + at..]),
-        None => rest.to_owned(),
-    };
-    query.map_or(shown.clone(), |query| format!("{shown}?{}", names_only(query)))
-}
-
-/// `name=[redacted]` for each pair of a query.
-fn names_only(query: &str) -> String {
-    let name = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}={REDACTED}"),
-        None => REDACTED.to_owned(),
-    };
-    query.split('&').map(name).collect::<Vec<_>>().join("&")
-}
-
 impl BaseUrl {
     /// The URL for people and files: query values are hidden, for they may be keys.
     pub fn shown(&self) -> String {
@@ -167,7 +146,7 @@ impl BaseUrl {
     pub(crate) fn shown_at(&self, path: &str) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
         let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
-        let query = query.map_or_else(String::new, |query| format!("?{}", names_only(query)));
+        let query = query.map_or_else(String::new, |query| format!("?{}", query_names(query)));
         format!("{scheme}://{}{path}{query}", self.authority)
     }
 

@@ -43,8 +43,8 @@ fn what_was_asked_comes_back_without_secrets() {
     let found: What = sweep.asked().unwrap();
     assert_eq!(found.base.url, "https://[redacted]@h/v1?key=[redacted]&[redacted]");
     assert_eq!((found.base.headers[0].name.as_str(), found.name.as_str()), ("x-key", "chat"));
-    assert_eq!(without_secrets("mock:chat?slots=4"), "mock:chat?slots=4");
-    assert_eq!(without_secrets("h:8000/v1?"), "h:8000/v1");
+    assert_eq!(url_without_secrets("mock:chat?slots=4"), "mock:chat?slots=4");
+    assert_eq!(url_without_secrets("h:8000/v1?"), "h:8000/v1");
     assert!(matches!(
         CampaignFolder::create(Campaign::Sweep, &path, &what()),
         Err(FolderError::Occupied(_))
