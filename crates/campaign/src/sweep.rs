@@ -17,7 +17,7 @@ pub use given::{settled, spaced};
 pub use judge::{Miss, PointStanding, Unclear, judge};
 pub use planner::{
     KeptLoad, KeptSupport, SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings,
-    kept_loads, next, rehearse, step_s,
+    kept_loads, next, rehearse, step_s, weighted_mean,
 };
 pub use stated::StatedFigure;
 pub use summary::{
@@ -128,6 +128,15 @@ impl Level {
         match self {
             Self::Rate(rate) => format!("rate-{}", short(rate)),
             Self::Users(users) => format!("users-{users}"),
+        }
+    }
+
+    /// `20 req/s`, `1 user`, `8 users`.
+    pub(crate) fn with_unit(self) -> String {
+        match self {
+            Self::Rate(rate) => format!("{} req/s", (rate * 1e3).round() / 1e3),
+            Self::Users(1) => "1 user".to_owned(),
+            Self::Users(users) => format!("{users} users"),
         }
     }
 }

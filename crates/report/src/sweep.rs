@@ -27,6 +27,7 @@ pub(crate) use tables::{front, marked, standing, stands};
 use goodput_campaign::curve::{by_level, is_on_curve};
 use goodput_campaign::sweep::{
     Axis, Bounded, GoodputState, Level, PointSummary, Purpose, SweepState, SweepSummary,
+    weighted_mean,
 };
 use goodput_model::Verdict;
 use goodput_stats::about;
@@ -375,24 +376,16 @@ pub(crate) fn pooled(
     of: impl Fn(&PointSummary) -> Option<Bounded>,
 ) -> Vec<(f64, Bounded)> {
     let one = |(level, points): (f64, Vec<&PointSummary>)| {
-        let runs: Vec<(f64, Bounded)> = points
-            .iter()
-            .filter_map(|point| Some((point.point.figures.requests.max(1) as f64, of(point)?)))
-            .collect();
-        let weight: f64 = runs.iter().map(|run| run.0).sum();
-        let value = runs.iter().map(|run| run.0 * run.1.value).sum::<f64>() / weight;
-        let ends =
-            |end: fn(&Bounded) -> Option<f64>| runs.iter().filter_map(move |run| end(&run.1));
-        let low = ends(|run| run.low).min_by(f64::total_cmp);
-        let high = ends(|run| run.high).max_by(f64::total_cmp);
-        (!runs.is_empty()).then_some((level, Bounded { value, low, high }))
+        let runs = points.into_iter();
+        let runs = runs.filter_map(|point| Some((of(point)?, point.point.figures.requests)));
+        Some((level, weighted_mean(runs)?))
     };
     by_level(points).into_iter().filter_map(one).collect()
 }
 
 /// A value without an interval.
 pub(crate) fn bare(value: Option<f64>) -> Option<Bounded> {
-    value.map(|value| Bounded { value, low: None, high: None })
+    value.map(Bounded::bare)
 }
 
 /// The points of the curve.

@@ -83,7 +83,7 @@ fn loads(levels: &[AtLevel<'_>]) -> Option<SweepFinding> {
     let (low, high) = level(levels.first()).zip(level(levels.last()))?;
     (levels.len() > 1).then(|| {
         let n = levels.len();
-        SweepFinding::ok(format!("{n} loads, from {} to {}", named(low), named(high)))
+        SweepFinding::ok(format!("{n} loads, from {} to {}", low.with_unit(), high.with_unit()))
     })
 }
 
@@ -152,18 +152,13 @@ fn duration(levels: &[AtLevel<'_>]) -> Option<SweepFinding> {
         let n = all.len();
         SweepFinding {
             is_ok: false,
-            evidence: format!("{short} of {n} loads below 60 s: {least:.0} s at {}", named(*level)),
+            evidence: format!(
+                "{short} of {n} loads below 60 s: {least:.0} s at {}",
+                level.with_unit()
+            ),
             advice: "measure at least 60 s at each load (--duration 60s)",
         }
     })
-}
-
-fn named(level: Level) -> String {
-    match level {
-        Level::Rate(rate) => format!("{} req/s", (rate * 1e3).round() / 1e3),
-        Level::Users(1) => "1 user".to_owned(),
-        Level::Users(users) => format!("{users} users"),
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,13 @@ pub struct Bounded {
     pub high: Option<f64>,
 }
 
+impl Bounded {
+    /// A figure whose interval is unknown.
+    pub fn bare(value: f64) -> Self {
+        Self { value, low: None, high: None }
+    }
+}
+
 /// A distribution in three percentiles; those with too few samples are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PointSpread {

@@ -16,8 +16,8 @@ const FAILED: f64 = 0.01;
 /// Share of good requests that is asked for where the plan says nothing.
 pub(crate) const ATTAINMENT: f64 = 0.99;
 
-/// Doubts that are about this client and its record. The first doubt of a void run made it void.
-const CLIENT: [CaveatCode; 15] = [
+/// Doubts about a client that was late, which can only make latencies longer.
+const LATE_CLIENT: [CaveatCode; 7] = [
     CaveatCode::ScheduleSlip,
     CaveatCode::ClientStarved,
     CaveatCode::ClientStalled,
@@ -25,6 +25,10 @@ const CLIENT: [CaveatCode; 15] = [
     CaveatCode::TokensMerged,
     CaveatCode::CpuThrottled,
     CaveatCode::Canary,
+];
+
+/// The other doubts about this client and its record: they can hide anything.
+const UNUSABLE_CLIENT: [CaveatCode; 8] = [
     CaveatCode::ClientLimited,
     CaveatCode::ClockSuspicious,
     CaveatCode::NotDelivered,
@@ -153,9 +157,17 @@ fn is_refusing(figures: &Figures) -> bool {
     refused > 0.0 && refused >= REFUSED * figures.requests as f64
 }
 
+/// Whether a doubt of this name is about a client that was late.
+pub(super) fn is_late_client(doubt: &str) -> bool {
+    LATE_CLIENT.iter().any(|code| code.name() == doubt)
+}
+
+/// The first doubt of a void run made it void.
 fn is_client(figures: &Figures) -> bool {
     let first = figures.doubts.first();
-    let is_ours = |doubt: &String| CLIENT.iter().any(|code| code.name() == doubt);
+    let is_ours = |doubt: &String| {
+        is_late_client(doubt) || UNUSABLE_CLIENT.iter().any(|code| code.name() == doubt)
+    };
     let limited = count(figures, &["local_limit"]);
     (figures.verdict == Verdict::Void && first.is_some_and(is_ours))
         || (limited > 0.0 && limited >= 0.5 * figures.failed as f64)

@@ -33,8 +33,7 @@ use view::CurveView;
 pub use answer::answer;
 pub use estimate::{estimate, step_s};
 pub use findings::findings;
-pub(super) use kept::mean;
-pub use kept::{KeptLoad, KeptSupport, kept_loads};
+pub use kept::{KeptLoad, KeptSupport, kept_loads, weighted_mean};
 pub use rehearsal::{SweepRehearsal, rehearse};
 
 /// Most points of a search, without the requested levels and twins.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::curve::{is_lost, is_on_curve};
-use super::planner::mean;
+use super::planner::weighted_mean;
 use super::{
     Axis, Bounded, Figures, Goodput, KeptLoad, KeptSupport, Level, PointSpread, PointSummary,
     SweepFacts, SweepPlan,
@@ -20,6 +20,12 @@ pub struct StatedFigure {
     pub unit: String,
     /// Load, workload and number of requests; for a highest load what was measured there.
     pub condition: String,
+}
+
+impl StatedFigure {
+    fn new(metric: String, unit: &str, value: Option<Bounded>, condition: String) -> Self {
+        Self { metric, value, unit: unit.to_owned(), condition }
+    }
 }
 
 /// Latency and throughput at the answer, or without one at the highest load that the server keeps up
@@ -58,14 +64,8 @@ type SpreadOf = fn(&Figures) -> PointSpread;
 type PercentileOf = fn(PointSpread) -> Option<Bounded>;
 
 fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
-    let pooled = |of: &dyn Fn(&Figures) -> Option<Bounded>| {
-        mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
-    };
-    let figure = |metric: &str, unit: &str, value| StatedFigure {
-        metric: metric.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        condition: condition.to_owned(),
+    let figure = |metric: String, unit: &str, value| {
+        StatedFigure::new(metric, unit, value, condition.to_owned())
     };
     let spreads: [(&str, SpreadOf); 3] = [
         ("TTFT", |figures| figures.ttft_ms),
@@ -77,32 +77,27 @@ fn latencies(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
     let mut all = Vec::new();
     for (name, spread) in spreads {
         for (percent, of) in percentiles {
-            let value = pooled(&|figures| of(spread(figures)));
-            all.push(figure(&format!("{name} {percent}"), "ms", value));
+            let value = pooled(there, |figures| of(spread(figures)));
+            all.push(figure(format!("{name} {percent}"), "ms", value));
         }
     }
-    all.push(figure("output tokens", "tok/s", pooled(&|figures| figures.output_tps.map(bare))));
+    let tps = pooled(there, |figures| figures.output_tps.map(Bounded::bare));
+    all.push(figure("output tokens".to_owned(), "tok/s", tps));
     all
 }
 
 /// How fast one answer is decoded, and how fast a prompt is taken in: estimates from the medians.
 fn speeds(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
-    let pooled = |of: &dyn Fn(&Figures) -> Option<Bounded>| {
-        mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
-    };
     // The longer the time, the lower the speed.
     let per = |tokens: f64, time: Bounded| {
         let speed = |ms: f64| (ms > 0.0).then(|| tokens * 1e3 / ms);
         let (low, high) = (time.high.and_then(speed), time.low.and_then(speed));
         Some(Bounded { value: speed(time.value)?, low, high })
     };
-    let decode = pooled(&|figures| per(1.0, figures.tpot_ms.p50?));
-    let prefill = pooled(&|figures| per(figures.input_tokens?, figures.ttft_ms.p50?));
-    let stated = |metric: &str, value, how: &str| StatedFigure {
-        metric: metric.to_owned(),
-        value,
-        unit: "tok/s".to_owned(),
-        condition: format!("{how}; {condition}"),
+    let decode = pooled(there, |figures| per(1.0, figures.tpot_ms.p50?));
+    let prefill = pooled(there, |figures| per(figures.input_tokens?, figures.ttft_ms.p50?));
+    let stated = |metric: &str, value, how: &str| {
+        StatedFigure::new(metric.to_owned(), "tok/s", value, format!("{how}; {condition}"))
     };
     vec![
         stated("decode speed", decode, "of one answer: 1 / TPOT p50"),
@@ -112,22 +107,22 @@ fn speeds(there: &[&Figures], condition: &str) -> Vec<StatedFigure> {
 
 /// The answer in output tokens per second, of the server and of each of its GPUs.
 fn in_tokens(facts: &SweepFacts, goodput: &Goodput, there: &[&Figures]) -> Vec<StatedFigure> {
-    let tps = mean(there.iter().filter_map(|of| Some((bare(of.output_tps?), of.requests))));
+    let tps = pooled(there, |figures| figures.output_tps.map(Bounded::bare));
     let (Some(tps), Some(level)) = (tps, goodput.level()) else { return Vec::new() };
     let how = if goodput.confirmed.is_some() { "confirmed" } else { "as measured" };
-    let stated = |metric: &str, value: f64| StatedFigure {
-        metric: metric.to_owned(),
-        value: Some(bare(value)),
-        unit: "tok/s".to_owned(),
-        condition: format!("{}; {}, {how}", goodput.slo, shown(goodput.axis, level)),
+    let stated = |metric: &str, value: f64| {
+        let condition =
+            format!("{}; {}, {how}", goodput.slo, Level::on(goodput.axis, level).with_unit());
+        StatedFigure::new(metric.to_owned(), "tok/s", Some(Bounded::bare(value)), condition)
     };
     let gpus = facts.gpus.filter(|gpus| *gpus > 0).map(f64::from);
     let each = gpus.map(|gpus| stated("goodput per GPU", tps.value / gpus));
     std::iter::once(stated("goodput", tps.value)).chain(each).collect()
 }
 
-fn bare(value: f64) -> Bounded {
-    Bounded { value, low: None, high: None }
+/// The mean of a figure over the points that have it.
+fn pooled(there: &[&Figures], of: impl Fn(&Figures) -> Option<Bounded>) -> Option<Bounded> {
+    weighted_mean(there.iter().filter_map(|figures| Some((of(figures)?, figures.requests))))
 }
 
 /// `open loop, 20 req/s, chat, 1200 requests`
@@ -137,14 +132,11 @@ fn condition(facts: &SweepFacts, plan: &SweepPlan, there: &[&Figures], level: f6
         Axis::Rate => "open loop",
         Axis::Concurrency => "closed loop",
     };
-    format!("{load}, {}, {}, {requests} requests", shown(plan.axis, level), facts.workload)
-}
-
-fn shown(axis: Axis, level: f64) -> String {
-    match Level::on(axis, level) {
-        Level::Rate(rate) => format!("{} req/s", (rate * 1e3).round() / 1e3),
-        Level::Users(users) => format!("{users} users"),
-    }
+    format!(
+        "{load}, {}, {}, {requests} requests",
+        Level::on(plan.axis, level).with_unit(),
+        facts.workload
+    )
 }
 
 /// The highest load for a term, and what it costs to go by it.
@@ -158,14 +150,14 @@ fn highest_load(plan: &SweepPlan, load: &KeptLoad) -> Option<StatedFigure> {
     };
     let over = load.missed.map_or_else(
         || "no measured load above it misses".to_owned(),
-        |missed| format!("missed at {}", shown(plan.axis, missed)),
+        |missed| format!("missed at {}", Level::on(plan.axis, missed).with_unit()),
     );
     let unit = match plan.axis {
         Axis::Rate => "req/s",
         Axis::Concurrency => "users",
     };
-    let value = load.level.map(bare);
+    let value = load.level.map(Bounded::bare);
     let condition =
         if value.is_some() { format!("{term}; {how}; {over}") } else { format!("{term}; {how}") };
-    Some(StatedFigure { metric: "max load".to_owned(), value, unit: unit.to_owned(), condition })
+    Some(StatedFigure::new("max load".to_owned(), unit, value, condition))
 }

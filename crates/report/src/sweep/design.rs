@@ -6,7 +6,6 @@ use goodput_campaign::sweep::{
 use goodput_document::number::{duration, trimmed};
 use goodput_document::render::text::field;
 use goodput_model::plain;
-use goodput_stats::about;
 
 use super::{sweep_before, unit};
 
@@ -25,9 +24,8 @@ pub fn sweep_design(plan: &SweepPlan) -> String {
         || "known after the warm-up".to_owned(),
         |estimate| {
             format!(
-                "{}, if an answer takes {} and the server keeps up; the warm-up tells more",
-                sweep_before(&estimate),
-                about(1.0).trim_start_matches("about ")
+                "{}, if an answer takes 1 s and the server keeps up; the warm-up tells more",
+                sweep_before(&estimate)
             )
         },
     );

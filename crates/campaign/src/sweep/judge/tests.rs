@@ -156,7 +156,7 @@ fn a_void_run_is_told_apart_by_its_first_doubt() {
     assert_eq!(void(&["canary"]), PointStanding::Unclear(Unclear::Client));
     assert_eq!(void(&["shard_cut"]), PointStanding::Unclear(Unclear::Client));
     assert_eq!(void(&["never_steady", "schedule_slip"]), PointStanding::Met);
-    for code in CLIENT {
+    for code in LATE_CLIENT.into_iter().chain(UNUSABLE_CLIENT) {
         assert_eq!(void(&[code.name()]), PointStanding::Unclear(Unclear::Client));
     }
 }

@@ -77,7 +77,8 @@ fn requests_each(figures: &Figures) -> f64 {
     each.filter(|each| each.is_finite() && *each > 1.5).unwrap_or(1.0)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// None of nothing.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
     (n > 0.0).then(|| sum / n)
 }

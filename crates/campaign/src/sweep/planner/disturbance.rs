@@ -1,9 +1,7 @@
 //! A client that others keep disturbing: from when on points are not repeated, and what spoilt ones
 //! still say.
 
-use goodput_model::CaveatCode;
-
-use super::super::judge::{judge_despite_client, judge_load};
+use super::super::judge::{is_late_client, judge_despite_client, judge_load};
 use super::super::{Figures, Point, PointStanding, Purpose, SweepPlan, Unclear};
 
 /// With this many spoilt points, what spoils them is not about to pass,
@@ -13,18 +11,6 @@ const SHARE: f64 = 1.0 / 3.0;
 
 /// Other programs that use this share of the processors are the cause.
 pub(super) const MUCH_CPU: f64 = 0.2;
-
-/// What can only make latencies longer: a late client. Records that are missing, clocks that jump, and
-/// requests that were not sent can hide anything.
-const ONLY_LATE: [CaveatCode; 7] = [
-    CaveatCode::ScheduleSlip,
-    CaveatCode::ClientStarved,
-    CaveatCode::ClientStalled,
-    CaveatCode::ClientLag,
-    CaveatCode::TokensMerged,
-    CaveatCode::CpuThrottled,
-    CaveatCode::Canary,
-];
 
 /// The points that the client spoilt, of all that count.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -65,9 +51,7 @@ impl SpoiltPoints {
 /// Whether a point keeps the SLO although other programs made the client late: without them, it would
 /// keep it too. A client that is at its own limit may not have sent the load.
 pub(super) fn is_met_all_the_same(figures: &Figures, plan: &SweepPlan) -> bool {
-    let cause = figures.doubts.first();
-    let is_only_late =
-        cause.is_some_and(|cause| ONLY_LATE.iter().any(|code| code.name() == cause.as_str()));
+    let is_only_late = figures.doubts.first().is_some_and(|cause| is_late_client(cause));
     let is_of_others = figures.others_cpu.is_some_and(|share| share > MUCH_CPU);
     is_only_late && is_of_others && judge_despite_client(figures, plan) == PointStanding::Met
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::judge::judge;
 use super::super::{Bounded, Goodput, GoodputState, Point, PointStanding, SweepPlan};
-use super::answer::{limits, missed, pooled, rejected, rps, short, unit};
+use super::answer::{limits, mean, missed, pooled, rejected, rps, short, unit};
 use super::view::{CurveView, SeenPoint, is_same};
 
 /// The highest measured load that keeps the SLO, or one of its terms by itself.
@@ -145,7 +145,7 @@ fn of_term(plan: &SweepPlan, points: &[Point], term: &SloTerm) -> KeptLoad {
         let at = points.iter().filter(|point| is_same(point.ask.level.value(), level));
         let of =
             |point: &Point| Some((point.figures.terms.first()?.value?, point.figures.requests));
-        mean(at.filter(|point| point.ask.level.axis() == plan.axis).filter_map(of))
+        weighted_mean(at.filter(|point| point.ask.level.axis() == plan.axis).filter_map(of))
     });
     KeptLoad { term: Some(text), value, ..load }
 }
@@ -176,17 +176,14 @@ fn of_view(view: &CurveView<'_>) -> KeptLoad {
         None if levels.is_empty() => KeptSupport::Unknown,
         None => KeptSupport::Missed,
     };
-    let with = |of: fn(&SeenPoint<'_>) -> Option<f64>| {
-        mean(runs.iter().filter_map(|seen| {
-            let value = of(seen)?;
-            Some((Bounded { value, low: None, high: None }, seen.figures.requests))
-        }))
-    };
+    let output_tps = runs
+        .iter()
+        .filter_map(|seen| Some((Bounded::bare(seen.figures.output_tps?), seen.figures.requests)));
     KeptLoad {
         term: None,
         support,
         level,
-        rps: mean_rps(view.plan, runs),
+        rps: mean(runs.iter().filter_map(|seen| rps(view.plan, seen))),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
         requests: runs.iter().map(|seen| seen.figures.requests).sum(),
         value: None,
@@ -194,18 +191,10 @@ fn of_view(view: &CurveView<'_>) -> KeptLoad {
             [seen] => seen.figures.attainment,
             runs => pooled(runs),
         },
-        output_tps: with(|seen| seen.figures.output_tps).map(|tps| tps.value),
+        output_tps: weighted_mean(output_tps).map(|tps| tps.value),
         missed,
         kept_above: kept_above.filter(|above| over.is_some_and(|over| *above > over)),
     }
-}
-
-fn mean_rps(plan: &SweepPlan, runs: &[&SeenPoint<'_>]) -> Option<f64> {
-    let rates = runs.iter().filter_map(|seen| {
-        let value = rps(plan, seen)?;
-        Some((Bounded { value, low: None, high: None }, 1))
-    });
-    mean(rates).map(|rate| rate.value)
 }
 
 /// Runs by level, ascending; those without usable figures are left out.
@@ -225,7 +214,7 @@ fn levels<'b, 'a>(view: &'b CurveView<'a>) -> Vec<LevelRuns<'b, 'a>> {
 
 /// The mean by requests, inside all of their intervals; none without any, and an end that is unknown
 /// of one is unknown of all.
-pub(in crate::sweep) fn mean(figures: impl Iterator<Item = (Bounded, u64)>) -> Option<Bounded> {
+pub fn weighted_mean(figures: impl Iterator<Item = (Bounded, u64)>) -> Option<Bounded> {
     let all: Vec<(Bounded, f64)> = figures.map(|(found, n)| (found, n.max(1) as f64)).collect();
     let weight: f64 = all.iter().map(|(_, n)| n).sum();
     let end = |of: fn(&Bounded) -> Option<f64>, outer: fn(f64, f64) -> f64| {
