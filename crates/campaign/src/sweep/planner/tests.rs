@@ -542,7 +542,11 @@ fn what_is_left_follows_from_what_is_missing() {
     let mut spoilt = points[..=first].to_vec();
     spoilt[1].figures = void_by_client(spoilt[1].figures.clone());
     let range = left(&spoilt, None);
-    assert!(range.most_seconds.is_some_and(|most| most > range.seconds), "{range:?}");
+    // One of so many, and as much again as if two of four more were: both ends are whole seconds.
+    let measured = spoilt.iter().filter(|point| point.ask.purpose != Purpose::WarmUp).count();
+    let share = 2.0 / (measured as f64 + 4.0);
+    let most = range.most_seconds.unwrap();
+    assert!((most - range.seconds / (1.0 - share)).abs() <= 1.5, "{range:?}");
 }
 
 #[test]
