@@ -27,6 +27,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::thread;
 
 /// Every task: name, what it does.
 const TASKS: [(&str, &str); 20] = [
@@ -88,7 +89,7 @@ fn main() -> ExitCode {
         "fit" => fit::fit(&rest),
         "fuzz" => fuzz::run(&rest),
         "gates" => gates::check(),
-        "judges" => judges(),
+        "judges" => programs().and_then(|goodput| judges(&goodput)),
         "browser" => programs().and_then(|goodput| browser::check(&goodput)),
         "layers" => layers::check(),
         "licenses" => dist::write_licenses(&rest),
@@ -132,26 +133,46 @@ fn test() -> Result<(), String> {
     retries::begin()?;
     let tested = suite::run(|| {
         let strict = [("RUSTDOCFLAGS", "-D warnings")];
-        cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)?;
-        gates::check()
+        cargo(&["doc", "--workspace", "--no-deps", "--locked"], &strict)
     });
     let retried = retries::check();
     tested.and(retried)?;
-    judges()
+    let goodput = programs()?;
+    // Judges wait for the network; what they install is fetched while the gates are compiled.
+    at_once(vec![Box::new(gates::check), Box::new(|| judges(&goodput))])
 }
 
 /// Programs of others hold the simulated engine against what they expect of a server, and our
 /// tokens against theirs. One that cannot be had here is left out, and says so.
-fn judges() -> Result<(), String> {
-    let goodput = programs()?;
+fn judges(goodput: &Path) -> Result<(), String> {
     embedding()?;
-    sdk::check(&goodput)?;
-    prometheus::check(&goodput)?;
-    browser::check(&goodput)?;
-    exports::check(&goodput)?;
-    wheel::check(&goodput)?;
-    dist::check(&goodput)?;
-    tokenizers::check(&target_folder().join("debug/examples/ids"))
+    at_once(vec![
+        Box::new(|| {
+            sdk::check(goodput)?;
+            prometheus::check(goodput)?;
+            browser::check(goodput)
+        }),
+        Box::new(|| {
+            exports::check(goodput)?;
+            wheel::check(goodput)?;
+            dist::check(goodput)?;
+            tokenizers::check(&target_folder().join("debug/examples/ids"))
+        }),
+    ])
+}
+
+/// A check that runs at the same time as others.
+type Lane<'a> = Box<dyn FnOnce() -> Result<(), String> + Send + 'a>;
+
+/// Runs them all to their ends. Fails with what each of them failed with.
+fn at_once(lanes: Vec<Lane<'_>>) -> Result<(), String> {
+    let failed: Vec<String> = thread::scope(|scope| {
+        let running: Vec<_> = lanes.into_iter().map(|lane| scope.spawn(lane)).collect();
+        let broke = |_| Err("a check panicked".to_owned());
+        let ends = running.into_iter().map(|lane| lane.join().unwrap_or_else(broke));
+        ends.filter_map(Result::err).collect()
+    });
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
 /// The library alone carries out a run and renders its page.
@@ -202,11 +223,14 @@ fn require(program: &str, how: &str) -> Result<(), String> {
 #[expect(clippy::print_stderr, reason = "says which step runs")]
 fn cargo(args: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     eprintln!("+ cargo {}", args.join(" "));
+    let begun = goodput_clock::now();
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let status = Command::new(cargo)
         .args(args)
         .envs(environment.iter().copied())
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
+    let seconds = (goodput_clock::now() - begun).as_secs();
+    eprintln!("{seconds:6.1} s  cargo {}", args.first().unwrap_or(&""));
     if status.success() { Ok(()) } else { Err(format!("`cargo {}` failed", args.join(" "))) }
 }

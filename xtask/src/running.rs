@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
@@ -12,6 +13,14 @@ const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
 
 /// The variable in which a server finds its key where `--api-key-env` names it, and the key.
 pub(crate) const KEY: (&str, &str) = ("GOODPUT_CHECK_KEY", "sesame");
+
+/// Held while Debian's installer runs: it refuses to run twice.
+static INSTALLER: Mutex<()> = Mutex::new(());
+
+/// Waits for the other checks that install something.
+pub(crate) fn installer() -> MutexGuard<'static, ()> {
+    INSTALLER.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Debian's installer, which asks nothing and gives up on a network that does not answer.
 pub(crate) fn apt_get() -> Command {
@@ -25,6 +34,7 @@ pub(crate) fn apt_get() -> Command {
 
 /// Installs a package of Debian, which only root may; false if that fails.
 pub(crate) fn install(package: &str) -> bool {
+    let _alone = installer();
     let install =
         || succeeds(apt_get().args(["install", "-y", "-q", "--no-install-recommends", package]));
     // Lists of packages may be missing or old.

@@ -58,6 +58,7 @@ fn runs(program: &Path) -> bool {
 
 fn unpack(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let _alone = crate::running::installer();
     // Lists of packages may be missing or old: fetch them only then, because that needs root.
     download(folder)
         .or_else(|_| apt_get(folder, &["update", "-q"]).and_then(|()| download(folder)))?;
