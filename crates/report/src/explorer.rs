@@ -75,14 +75,14 @@ fn sentence(counts: &SloCounts) -> String {
             amount(kept.good_tps())
         )
     };
-    if let [(_, kept)] = all.as_slice() {
-        let word = if kept.is_enough { "kept" } else { "missed" };
-        return format!("{begin}{word}, {} are good; {}.", percent(kept.share()), figures(kept));
-    }
     if let Some(told) = &counts.answer {
         let there = told.row.and_then(|row| all.get(row));
         let there = there.map_or(String::new(), |(_, kept)| format!("; {}", figures(kept)));
         return format!("As asked: {}{there}.", told.text);
+    }
+    if let [(_, kept)] = all.as_slice() {
+        let word = if kept.is_enough { "kept" } else { "missed" };
+        return format!("{begin}{word}, {} are good; {}.", percent(kept.share()), figures(kept));
     }
     // One that keeps it above one that does not is luck, or a server that changed.
     let kept = all.iter().take_while(|(_, kept)| kept.is_enough);

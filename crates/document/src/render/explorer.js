@@ -83,12 +83,12 @@
     const begin = `${limits} for at least ${digits(state.attainment)} %: `;
     const cost = (one) => (one.cost === null ? "" : `, ${money(one.cost)} for a million good output tokens`);
     const figures = (one) => `${amount(one.rps)} good req/s and ${amount(one.tps)} good output tok/s${cost(one)}.`;
+    const answer = told();
+    if (answer) return `As asked: ${answer.text}${at < 0 ? "." : "; " + figures(all[at])}`;
     if (all.length === 1) {
       const [one] = all;
       return `${begin}${one.enough ? "kept" : "missed"}, ${percent(one.share)} are good; ${figures(one)}`;
     }
-    const answer = told();
-    if (answer) return `As asked: ${answer.text}${at < 0 ? "." : "; " + figures(all[at])}`;
     if (at < 0) return `${begin}${all[0].label}, the lowest load that was measured, misses it.`;
     return `${begin}up to ${all[at].label} every load keeps it (as measured, not confirmed); ${figures(all[at])}`;
   };

@@ -223,6 +223,12 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     );
     assert_eq!(data(&page)["answer"]["row"], 0);
     assert!(!page.contains("every load keeps it"), "{page}");
+    // A sweep of which one load can be counted has its answer from all of them.
+    let lone = Html::from_fn(|html| {
+        let answer = StatedAnswer { level: Some(46.0), text: text.clone() };
+        fill(html, &grids(&points[1..2]), None, ASKED, Some(&answer));
+    });
+    assert!(lone.into_string().contains("As asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms."));
     // An answer at a load that is not among these has no figures of its own.
     let page = shown(Some(&StatedAnswer { level: None, text }));
     assert!(page.contains("p99 TTFT &lt; 500 ms.<"), "{page}");
