@@ -47,7 +47,8 @@ impl TimeSpan {
 
 /// The steps of opening a connection; absent from a request that reused one.
 ///
-/// Names are resolved once, before the first request, so DNS is not a step here.
+/// Names are resolved once, before the first request ([`crate::NameLookup`]), so DNS is not a step
+/// here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connect {
     /// The TCP handshake.

@@ -14,6 +14,7 @@ mod finish;
 mod health;
 mod histogram;
 mod metric;
+mod name_lookup;
 mod pair;
 mod parse;
 mod plain;
@@ -51,6 +52,7 @@ pub use health::{
 };
 pub use histogram::{BoundedHistogram, LogHistogram};
 pub use metric::MetricName;
+pub use name_lookup::NameLookup;
 pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
 pub use plain::{excerpt, plain};

@@ -1,6 +1,8 @@
 //! `manifest.json`: the circumstances of a run.
 
-use goodput_model::{Ceiling, EndedBy, Nanos, Repeat, ShardFacts, ShardPart, SystemFacts};
+use goodput_model::{
+    Ceiling, EndedBy, NameLookup, Nanos, Repeat, ShardFacts, ShardPart, SystemFacts,
+};
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.
@@ -26,6 +28,10 @@ pub struct Manifest {
     /// What ended the sending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<EndedBy>,
+    /// The command that began it, or the sweep or comparison that it is part of, without secrets;
+    /// empty in folders of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// Which of several runs of one plan this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
@@ -152,6 +158,9 @@ pub struct TargetFacts {
     /// How long the readiness check took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_ms: Option<f64>,
+    /// What it took to find its addresses; absent from folders of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup: Option<NameLookup>,
 }
 
 /// What was learned about the workload before the run and at its end.

@@ -21,7 +21,7 @@ pub(crate) use facts::about;
 pub(crate) use workload::name as workload_name;
 
 use goodput_model::Verdict;
-use goodput_stats::{ErrorDetail, LoadGrid, SloLimits, Summary};
+use goodput_stats::{ErrorDetail, LoadGrid, RunFacts, SloLimits, Summary};
 
 use crate::explorer;
 use crate::view::{Picture, RunView, pictures};
@@ -143,6 +143,12 @@ fn beginning(summary: &Summary) -> Section {
         .with_on(MARKDOWN, Block::Strong(format!("{void}{answer}")))
         .with_some(HTML, (!is_void(summary)).then_some(Block::Widget(figures)))
         .with(Block::Facts(facts::facts(summary)))
+        .with_some(Formats::FLAT, command(&summary.run))
+}
+
+/// What was typed. In a browser it stands with how to measure it again.
+fn command(run: &RunFacts) -> Option<Block> {
+    (!run.command.is_empty()).then(|| Block::fact("Command", run.command.clone()))
 }
 
 /// How it went and how far to believe it, on a terminal.

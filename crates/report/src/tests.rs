@@ -60,6 +60,27 @@ fn field(page: &str, label: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A name that was resolved has its time; an address says that there was nothing to resolve, and an
+/// older file says nothing.
+#[test]
+fn the_lookup_of_a_name_stands_under_the_steps() {
+    let shown = |lookup: Value| {
+        let page = page(|value| {
+            let parts = json!([{"name": "dns", "ms": 0.0}, {"name": "wait", "ms": 100.0}]);
+            let band = json!({"n": 2, "ttft_ms": 100.0, "parts": parts});
+            value["waterfall"] = json!({"median": band, "slowest": band});
+            value["run"]["lookup"] = lookup;
+        });
+        assert!(page.contains("TTFT by step") && !page.contains(" dns "), "{page}");
+        page.lines().find(|line| line.starts_with("Name lookup")).unwrap_or_default().to_owned()
+    };
+    let text = "Name lookup 12.50 ms once, before the first request, for 2 addresses; no TTFT";
+    assert_eq!(shown(json!({"ms": 12.5, "addresses": 2})), text);
+    let text = "Name lookup no name to resolve: the URL has an address";
+    assert_eq!(shown(json!({"ms": null, "addresses": 1})), text);
+    assert_eq!(shown(Value::Null), "");
+}
+
 /// Metrics of one summary may have different percentiles: what one of them lacks is a dash.
 #[test]
 fn a_percentile_that_is_not_there_is_a_dash() {

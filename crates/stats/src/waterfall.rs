@@ -5,8 +5,8 @@ use goodput_model::{Connect, Nanos, RequestRecord, TimeSpan};
 
 use crate::summary::{Waterfall, WaterfallBand, WaterfallPart};
 
-/// The parts, in order of time. Names are resolved once before the run, so `dns` is zero; it stands
-/// here so that it explains itself.
+/// The parts, in order of time. Names are resolved once before the run (`run.lookup`), so `dns` is
+/// zero; older files have it, and programs may read it.
 const PARTS: [&str; 10] = [
     "held",
     "slip",

@@ -9,7 +9,8 @@ use goodput_model::{Connect, Failure, Http, Nanos};
 
 use crate::answer::Read;
 use crate::connection::{Waits, open_socket};
-use crate::endpoint::{BaseUrl, EndpointError, resolve};
+use crate::endpoint::{BaseUrl, EndpointError};
+use crate::resolve::ResolvedHost;
 use crate::secrets;
 use crate::socket::{Socket, SocketStamps};
 use crate::tls::{self, TlsSettings};
@@ -38,7 +39,7 @@ impl Dialer {
         insecure: bool,
     ) -> Result<Self, EndpointError> {
         secrets::remember(url.secrets());
-        let addresses = RwLock::new(resolve(&url.host, url.port)?);
+        let addresses = RwLock::new(url.resolve()?.addresses);
         let settings = || tls::settings(&url.host, http, cacert, insecure);
         let tls = url.is_https.then(settings).transpose()?;
         let (host, port) = (url.host.clone(), url.port);
@@ -58,8 +59,9 @@ impl Dialer {
 
     /// Looks the name up again; what it stood for holds where that fails. Waits for the resolver.
     pub fn look_up_again(&self) {
-        if let Ok(found) = resolve(&self.shared.host, self.shared.port) {
-            *self.shared.addresses.write().unwrap_or_else(PoisonError::into_inner) = found;
+        if let Ok(found) = ResolvedHost::resolve(&self.shared.host, self.shared.port) {
+            *self.shared.addresses.write().unwrap_or_else(PoisonError::into_inner) =
+                found.addresses;
         }
     }
 

@@ -2,14 +2,17 @@
 //!
 //! Names are resolved here, once: resolution during a run would be a confounder.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use goodput_model::{Api, ConnectionPolicy, Header, Http, Nanos, query_names, url_without_secrets};
+use goodput_model::{
+    Api, ConnectionPolicy, Header, Http, NameLookup, Nanos, query_names, url_without_secrets,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
 use crate::allowance::AnswerMemory;
+use crate::resolve::ResolvedHost;
 use crate::secrets;
 use crate::tls::{self, TlsError, TlsSettings};
 
@@ -207,6 +210,12 @@ impl BaseUrl {
         self.query.as_ref().map_or(path.to_owned(), |query| format!("{path}?{query}"))
     }
 
+    /// Looks up its host.
+    pub(crate) fn resolve(&self) -> Result<ResolvedHost, EndpointError> {
+        let dns = |error| EndpointError::Dns { host: self.host.clone(), error };
+        ResolvedHost::resolve(&self.host, self.port).map_err(dns)
+    }
+
     /// Host name or address, without brackets, and port.
     pub fn host(&self) -> (&str, u16) {
         (&self.host, self.port)
@@ -253,6 +262,7 @@ pub enum EndpointError {
 pub struct Endpoint {
     pub(crate) url: BaseUrl,
     pub(crate) addresses: Vec<SocketAddr>,
+    lookup: NameLookup,
     pub(crate) route: String,
     pub(crate) headers: HeaderMap,
     pub(crate) http: Http,
@@ -313,7 +323,7 @@ impl Endpoint {
     /// Resolves the name and prepares headers and TLS.
     pub fn new(settings: &EndpointSettings) -> Result<Self, EndpointError> {
         let url = settings.url.clone();
-        let addresses = resolve(&url.host, url.port)?;
+        let ResolvedHost { addresses, lookup } = url.resolve()?;
         let tls = url
             .is_https
             .then(|| {
@@ -346,6 +356,7 @@ impl Endpoint {
             memory: AnswerMemory::new(),
             headers: headers(settings)?,
             addresses,
+            lookup,
             route,
             tls,
             http: settings.http,
@@ -365,6 +376,11 @@ impl Endpoint {
         &self.addresses
     }
 
+    /// What it took to find them.
+    pub fn lookup(&self) -> NameLookup {
+        self.lookup
+    }
+
     /// The path that requests are sent to, for people: without the query.
     pub fn route(&self) -> &str {
         self.route.split('?').next().unwrap_or_default()
@@ -374,16 +390,6 @@ impl Endpoint {
     pub fn prefer(&mut self, address: SocketAddr) {
         self.addresses.sort_by_key(|candidate| *candidate != address);
     }
-}
-
-pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EndpointError> {
-    let dns = |error| EndpointError::Dns { host: host.to_owned(), error };
-    let mut addresses: Vec<_> = (host, port).to_socket_addrs().map_err(dns)?.collect();
-    addresses.dedup();
-    if addresses.is_empty() {
-        return Err(dns(std::io::Error::other("the name has no address")));
-    }
-    Ok(addresses)
 }
 
 fn headers(settings: &EndpointSettings) -> Result<HeaderMap, EndpointError> {

@@ -33,6 +33,7 @@ mod pool;
 mod post;
 mod probe;
 mod profile;
+mod resolve;
 mod secrets;
 mod socket;
 mod sse;

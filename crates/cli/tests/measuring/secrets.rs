@@ -134,6 +134,16 @@ fn no_way_of_quoting_a_secret_gets_into_a_message() {
     assert!(text.contains("[redacted]> [redacted] [redacted]"), "{text}");
     assert_clean(&text);
     assert!(!text.contains("hunter2hunter2") && !text.contains("secret77"));
+    let command = format!(
+        "goodput run '{}/v1?sig=[redacted]' --rate inf --num-requests {number} --model m --header \
+         'x-secret: [redacted]' --no-probe -v --out out",
+        server.url()
+    );
+    let summary = std::fs::read_to_string(session.path("out/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["run"]["command"], command.as_str());
+    let page = std::fs::read_to_string(session.path("out/report.html")).unwrap();
+    assert!(page.contains(&command.replace('\'', "&#39;")), "not under *Reproduce*");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 
+use serde_json::json;
+
 use crate::support::mock::MockProcess;
 use crate::support::{Session, certificate, number};
 
@@ -59,8 +61,13 @@ fn names_of_two_families_reach_a_server_on_one() {
     let mock = MockProcess::fast(&session, &[]);
     // `localhost` may resolve to ::1 first, where nothing listens.
     let url = format!("http://localhost:{}", mock.port);
-    let (outcome, _) = Session::new().measure(&url, &SMALL);
+    let (outcome, summary) = Session::new().measure(&url, &SMALL);
     outcome.assert_finished("");
+    assert!(number(&summary, "run.lookup.ms") > 0.0, "{}", summary["run"]);
+    assert!(number(&summary, "run.lookup.addresses") >= 1.0, "{}", summary["run"]);
+    let url = format!("http://127.0.0.1:{}", mock.port);
+    let (_, summary) = Session::new().measure(&url, &SMALL);
+    assert_eq!(summary["run"]["lookup"], json!({"ms": null, "addresses": 1}));
     let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else { return };
     drop(listener);
     let all = ["mock", "--listen", "[::1]:0", "--profile", "fast"];

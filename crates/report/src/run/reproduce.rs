@@ -22,6 +22,7 @@ pub(super) fn section(view: &RunView<'_>) -> Section {
             .with_on(HTML, Block::facts(given.facts.clone()));
     }
     section
+        .with_some(HTML, Block::lines("Command", &view.summary.run.command, false))
         .with_some(HTML, Block::lines("The command that repeats it", &given.command, false))
         .with_some(HTML, Block::lines("The plan", &given.plan, false))
 }

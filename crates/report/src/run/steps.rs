@@ -1,5 +1,6 @@
 //! Where the time to the first token went.
 
+use goodput_model::NameLookup;
 use goodput_stats::{Summary, Waterfall, WaterfallBand};
 
 use super::HTML;
@@ -27,7 +28,8 @@ const STEPS: [FirstTokenStep; 10] = [
     FirstTokenStep { is_usual: false, ..step("held", "held", "held by the cap") },
     step("slip", "slip", "client late"),
     FirstTokenStep { is_usual: false, ..step("blocked", "pool", "waiting for a connection") },
-    step("dns", "dns", "name lookup"),
+    // No run has it: names are resolved once, before the run, which `name_lookup` tells.
+    FirstTokenStep { is_usual: false, ..step("dns", "dns", "name lookup") },
     step("connect", "conn", "connecting"),
     step("tls", "tls", "TLS"),
     step("send", "send", "sending"),
@@ -56,6 +58,7 @@ fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
 pub(super) fn section(summary: &Summary) -> Section {
     let section = Section::named("steps", "Steps", "TTFT by step");
     let Some(waterfall) = &summary.waterfall else { return section };
+    let lookup = summary.run.lookup.as_ref().map(name_lookup);
     let drawn = stack(summary).map(|stack| Html::from_fn(|html| pieces::stack(html, &stack)));
     let caption = "TTFT by step: means over the same requests, so that they add up";
     let table = Table::from_subjects("TTFT by step", caption, bands(waterfall))
@@ -73,7 +76,21 @@ pub(super) fn section(summary: &Summary) -> Section {
     section
         .with_some(HTML, drawn.map(Block::Widget))
         .with_on(Formats::LONG, Block::Table(table))
+        .with_some(Formats::LONG, lookup.map(|text| Block::fact("Name lookup", text)))
         .with_on(HTML, Block::remark(remark))
+}
+
+/// What it took to find the target's addresses.
+fn name_lookup(lookup: &NameLookup) -> String {
+    match lookup.ms {
+        Some(ms) => format!(
+            "{} ms once, before the first request, for {} address{}; no TTFT contains it",
+            cell(ms),
+            count(lookup.addresses),
+            if lookup.addresses == 1 { "" } else { "es" }
+        ),
+        None => "no name to resolve: the URL has an address".to_owned(),
+    }
 }
 
 pub(super) fn stack(summary: &Summary) -> Option<Stack> {

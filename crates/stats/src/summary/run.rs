@@ -1,6 +1,6 @@
 //! The shape of `summary.run`: what was run.
 
-use goodput_model::{Ceiling, EndedBy, Repeat, ShardFacts, ShardPart, SystemFacts};
+use goodput_model::{Ceiling, EndedBy, NameLookup, Repeat, ShardFacts, ShardPart, SystemFacts};
 use serde::{Deserialize, Serialize};
 
 /// What was run, for the head of a report.
@@ -14,6 +14,10 @@ pub struct RunFacts {
     pub state: RunState,
     /// URL without secrets.
     pub target: String,
+    /// What it took to find the target's addresses, once before the run; null in files of older
+    /// versions.
+    #[serde(default)]
+    pub lookup: Option<NameLookup>,
     /// Model asked for.
     pub model: String,
     /// `chat` or `completions`.
@@ -63,6 +67,10 @@ pub struct RunFacts {
     /// What ended the sending; none for a killed run.
     #[serde(default)]
     pub ended_by: Option<EndedBy>,
+    /// The command that began it, or the sweep or comparison that it is part of, without secrets;
+    /// empty in files of older versions.
+    #[serde(default)]
+    pub command: String,
     /// Which of several runs of one plan this is.
     #[serde(default)]
     pub repeat: Option<Repeat>,
