@@ -31,7 +31,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
         Some(path) => read_plan(path).map_err(|error| {
             Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
         })?,
-        None => unchecked(&args.into())?,
+        None => of_whole_rotations(args)?,
     };
     if args.plan.is_some() {
         if let Some(target) = &args.target {
@@ -50,6 +50,13 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
     observe::resolve(&args.endpoint, &mut plan)?;
     slo::resolve(&args.slo, &mut plan.measure)?;
     check(&plan)?;
+    Ok(plan)
+}
+
+/// The plan that the flags of a run describe, as [`unchecked`] has it.
+fn of_whole_rotations(args: &RunArgs) -> Result<Plan, Failed> {
+    let mut plan = unchecked(&args.into())?;
+    load::end_with_a_rotation(&args.load, &plan.workload, &mut plan.load);
     Ok(plan)
 }
 

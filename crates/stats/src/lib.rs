@@ -77,15 +77,15 @@ pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
 pub use share::{fails_alone, usual_failures};
 pub use summary::{
-    AgainstClient, Breakdown, BucketPercentile, CacheSummary, CanarySummary, ClientSummary,
-    CounterSummary, EndpointSummary, Energy, ErrorDetail, FluiditySummary, GapTest, GoalSummary,
-    GpuDevice, GpuSummary, HistogramSummary, HostSummary, LengthCheck, Lengths, LevelSummary,
-    LittlesLaw, LoadSummary, Mark, Metric, PerToken, Percentile, Quality, QueueBand, QueueSummary,
-    Quick, Reconciled, RecountSummary, ReplaySummary, Requests, RunFacts, RunState, ServerSummary,
-    SessionsSummary, Slice, Slices, SloMisses, SloState, SloSummary, SloTermSummary, Spread,
-    Stalls, StructuredSummary, Summary, TcpSummary, ThreadSummary, Throughput, TimelinePoint,
-    Tokens, TtftByQueue, TtftFit, UntilSummary, Waterfall, WaterfallBand, WaterfallPart,
-    WindowSummary,
+    AgainstClient, Breakdown, BucketPercentile, CacheRotation, CacheSummary, CanarySummary,
+    ClientSummary, CounterSummary, EndpointSummary, Energy, ErrorDetail, FluiditySummary, GapTest,
+    GoalSummary, GpuDevice, GpuSummary, HistogramSummary, HostSummary, LengthCheck, Lengths,
+    LevelSummary, LittlesLaw, LoadSummary, Mark, Metric, PerToken, Percentile, Quality, QueueBand,
+    QueueSummary, Quick, Reconciled, RecountSummary, ReplaySummary, Requests,
+    RunFacts, RunState, ServerSummary, SessionsSummary, Slice, Slices, SloMisses,
+    SloState, SloSummary, SloTermSummary, Spread, Stalls, StructuredSummary, Summary, TcpSummary,
+    ThreadSummary, Throughput, TimelinePoint, Tokens, TtftByQueue, TtftFit, UntilSummary,
+    Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };
 pub use tally::{RequestTally, TimeTally};
 pub use until::about;

@@ -39,8 +39,8 @@ pub(crate) use steady::{Cut, Steadiness};
 pub use until::{GoalSummary, UntilSummary};
 pub use waterfall::{Waterfall, WaterfallBand, WaterfallPart};
 pub use workload::{
-    Breakdown, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary, SessionsSummary,
-    Slice, StructuredSummary,
+    Breakdown, CacheRotation, CacheSummary, LengthCheck, Lengths, RecountSummary, ReplaySummary,
+    SessionsSummary, Slice, StructuredSummary,
 };
 
 use std::collections::BTreeMap;

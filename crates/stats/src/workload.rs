@@ -96,8 +96,8 @@ impl WorkloadTally {
         self.structured.add(record, judgement);
         if record.is_ok() {
             self.lengths.add(record);
-            self.cache.add(record);
         }
+        self.cache.add(record);
     }
 
     pub(crate) fn finish(self, plan: &Plan, run: &RunFacts) -> WorkloadFigures {
@@ -107,7 +107,7 @@ impl WorkloadTally {
         WorkloadFigures {
             lengths: self.lengths.finish(),
             breakdown: self.breakdown.finish(),
-            cache: self.cache.finish(run.cache_counters),
+            cache: self.cache.finish(&plan.workload, run.cache_counters),
             replay: self.replay.finish(&plan.load.mode),
             structured: self.structured.finish(),
             recount: self.recount.finish(counted_with, window),

@@ -249,7 +249,8 @@ pub(crate) struct ShapeArgs {
     ///
     /// `cold` gives every prompt a different beginning. `reset` is cold, and tells the server to
     /// clear its cache first. `warm[=PROMPTS]` repeats prompts, `hit=70%[:GROUPS]` aims at a hit
-    /// rate, and `tiling=CONTEXTS:TOKENS` shares long contexts.
+    /// rate, and `tiling=CONTEXTS:TOKENS` sends long contexts in rotation: the first one is the
+    /// warm-up, and a run at a rate ends with a whole one.
     #[arg(long, value_name = "STATE")]
     pub(crate) cache: Option<String>,
 

@@ -82,8 +82,8 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
     }
 }
 
-/// What was asked for; else as many requests as warm a cache, where it is asked to be warm, or what
-/// the beginning shows.
+/// What was asked for; else as many requests as warm a cache, where it is asked to be warm, one
+/// rotation of contexts, or what the beginning shows.
 fn warmup(args: &LoadArgs, mode: &Mode, workload: &WorkloadPlan) -> LoadExtent {
     let has_one_level = match mode {
         Mode::Open { rate, .. } => *rate != Rate::Infinite,
@@ -97,6 +97,20 @@ fn warmup(args: &LoadArgs, mode: &Mode, workload: &WorkloadPlan) -> LoadExtent {
         n if n > 0 && is_free && args.rate != Some(Rate::Infinite) => LoadExtent::Requests(n),
         _ => asked,
     }
+}
+
+/// Contexts in rotation are measured in whole rotations: an open loop that would end by time ends
+/// with the last rotation of that many requests, at least one, instead. Not the points of a sweep
+/// or the runs of a comparison, whose ends those decide.
+pub(super) fn end_with_a_rotation(args: &LoadArgs, workload: &WorkloadPlan, load: &mut Load) {
+    let Mode::Open { rate: Rate::PerSecond(rate), .. } = load.mode else { return };
+    let (Some(contexts), Some(duration)) = (workload.rotation(), load.duration) else { return };
+    if load.num_requests.is_some() || args.until.is_some() {
+        return;
+    }
+    let rotations = (rate * duration.as_secs_f64() / contexts as f64).floor().max(1.0);
+    load.num_requests = Some((rotations as u64).saturating_mul(contexts));
+    load.duration = None;
 }
 
 /// What a quick look takes.

@@ -9,7 +9,7 @@ use goodput_model::{Nanos, RequestRecord};
 use goodput_testkit::{
     ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events, token_event,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Summary and records of a run, in order of their number.
 fn played(target: &str, args: &[&str]) -> (Value, Vec<RequestRecord>) {
@@ -438,17 +438,31 @@ fn a_warm_cache_answers_all_but_the_last_block() {
 
 #[test]
 fn a_circle_of_contexts_hits_while_it_fits_and_never_when_it_does_not() {
-    let flags = ["--cache", "tiling=4:640", "--isl", "700", "--num-requests", "8", "--warmup", "4"];
+    // The first rotation is the warm-up, though none was asked for.
+    let flags = ["--cache", "tiling=4:640", "--isl", "700", "--num-requests", "8"];
     // A prompt and its answer take 44 blocks; all contexts together 160.
     let (summary, records) = cached(CACHING, &flags);
+    assert_eq!(number(&summary, "requests.warmup"), 4.0);
     assert_eq!(measured_hits(&records), [640; 8]);
     assert_eq!(number(&summary, "cache.observed"), 640.0 / 700.0);
+    assert_eq!(summary["cache"]["rotation"], json!({"contexts": 4, "measured": 2.0}));
     assert!(!has_caveat(&summary, "cache_differs"));
-    // 100 blocks hold two of them, and the third in the circle is never there any more.
+    // 100 blocks hold two of them, and the third in the circle is never there any more: as planned.
     let (summary, records) = cached(&format!("{CACHING},kv_blocks=100"), &flags);
     assert_eq!(measured_hits(&records), [0; 8]);
     assert_eq!(number(&summary, "cache.requested"), 640.0 / 700.0);
-    assert!(has_caveat(&summary, "cache_differs"));
+    assert!(!has_caveat(&summary, "cache_differs"), "{}", summary["caveats"]);
+}
+
+/// An open loop of a duration ends with a rotation: 40 requests/s for a second are 40, of which 39
+/// make whole rotations of 3.
+#[test]
+fn an_open_loop_measures_whole_rotations() {
+    let flags = ["--cache", "tiling=3:64", "--isl", "100", "--rate", "40", "--duration", "1s"];
+    let (_, summary) = Session::new().measure(CACHING, &flags);
+    let found = [number(&summary, "requests.warmup"), number(&summary, "requests.scheduled")];
+    assert_eq!(found, [3.0, 39.0]);
+    assert_eq!(summary["cache"]["rotation"], json!({"contexts": 3, "measured": 13.0}));
 }
 
 #[test]

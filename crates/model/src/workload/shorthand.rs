@@ -97,8 +97,20 @@ impl ImagesPlan {
 }
 
 impl WorkloadPlan {
-    /// Requests until each repeated prompt has been at the server once, rather too many than too few; 0
-    /// where none repeats.
+    /// Contexts of a rotation, where the workload is nothing else: with one request each, request
+    /// *i* has context *i* modulo this number.
+    pub fn rotation(&self) -> Option<u64> {
+        match self.classes.as_slice() {
+            [class] if class.session.is_none() => match class.prefix.as_ref()?.shared? {
+                SharedPlan::Tiling { contexts, .. } => Some(u64::from(contexts.max(1))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Requests until each repeated prompt, and each context of a rotation, has been at the server
+    /// once, rather too many than too few; 0 where none repeats.
     pub fn requests_to_warm(&self) -> u64 {
         let total: f64 = self.classes.iter().map(|class| class.share).sum();
         let room = if self.classes.len() > 1 { WARM_ROOM } else { 1.0 };
@@ -116,7 +128,7 @@ impl WorkloadPlan {
 impl ClassPlan {
     fn repeated_prompts(&self) -> u32 {
         match self.prefix.as_ref().and_then(|prefix| prefix.shared) {
-            Some(SharedPlan::Repeat { prompts }) => prompts,
+            Some(SharedPlan::Repeat { prompts: n } | SharedPlan::Tiling { contexts: n, .. }) => n,
             _ => 0,
         }
     }

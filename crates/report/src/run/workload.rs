@@ -1,6 +1,8 @@
 //! What a page says about the workload, where there is something to say.
 
-use goodput_stats::{LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summary};
+use goodput_stats::{
+    CacheRotation, CacheSummary, LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summary,
+};
 
 use super::facts::three;
 use goodput_document::Fact;
@@ -92,7 +94,30 @@ fn cache(summary: &Summary) -> Option<String> {
         ),
         None => "not reported by the server".to_owned(),
     };
-    Some(format!("{requested} of prompt tokens requested, {observed}"))
+    let rotation = cache.rotation.map_or(String::new(), |rotation| rotation_text(cache, rotation));
+    Some(format!("{requested} of prompt tokens requested, {observed}{rotation}"))
+}
+
+/// A hit rate below the planned one by more than this does not come from rounding to blocks.
+const FEWER: f64 = 0.05;
+
+/// How many rotations were measured, and whether they evict.
+fn rotation_text(cache: &CacheSummary, rotation: CacheRotation) -> String {
+    let CacheRotation { contexts, measured } = rotation;
+    let of = format!("of {} contexts measured", count(contexts));
+    let rotations = match measured {
+        1.0 => format!("1 whole rotation {of}"),
+        n if n > 0.0 && n.fract() == 0.0 => format!("{} whole rotations {of}", count(n as u64)),
+        n => {
+            format!("{n:.2} rotations {of} (whole ones: --num-requests in multiples of {contexts})")
+        }
+    };
+    // The server's counters hold the first rotation, which finds nothing.
+    let misses = cache.source == "usage"
+        && cache.requested.zip(cache.observed).is_some_and(|(asked, seen)| asked - seen > FEWER);
+    let evicts =
+        if misses { "; the cache evicts contexts before they come again, or is off" } else { "" };
+    format!("; {rotations}{evicts}")
 }
 
 fn sessions_text(sessions: &SessionsSummary) -> String {

@@ -1,7 +1,8 @@
 //! Was it the workload that was asked for?
 
 use goodput_model::{
-    CalibrationSource, Caveat, CaveatCode, ClassPlan, OutputLength, Severity, SourcePlan,
+    CalibrationSource, Caveat, CaveatCode, ClassPlan, OutputLength, Severity, SharedPlan,
+    SourcePlan,
 };
 
 use super::{Evidence, advice};
@@ -83,6 +84,10 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
     if cache.source == "counters" && !e.plan.load.warmup.is_none() {
         return None;
     }
+    // A rotation that is larger than the cache is meant to evict.
+    if observed < requested && is_rotation(&e.plan.workload.classes) {
+        return None;
+    }
     exceeds((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
         let advice = if observed > requested {
             format!(
@@ -108,6 +113,15 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
         let severity = if is_asked { Severity::Warn } else { Severity::Info };
         Caveat::new(CaveatCode::CacheDiffers, severity, message).advise(advice)
     })
+}
+
+/// Whether contexts in rotation are all that prompts share by plan.
+fn is_rotation(classes: &[ClassPlan]) -> bool {
+    let rotates = |class: &ClassPlan| {
+        let shared = class.prefix.as_ref().and_then(|prefix| prefix.shared);
+        class.session.is_none() && matches!(shared, Some(SharedPlan::Tiling { .. }))
+    };
+    classes.iter().any(rotates) && classes.iter().filter(|class| shares(class)).all(rotates)
 }
 
 /// Whether a class shares anything between its prompts by plan.

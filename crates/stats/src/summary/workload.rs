@@ -79,6 +79,18 @@ pub struct CacheSummary {
     pub reported_by: f64,
     /// The source: `usage`, `counters` (the server's own, over the whole run), or `none`.
     pub source: String,
+    /// How much of a rotation of contexts was measured, if that is the workload.
+    #[serde(default)]
+    pub rotation: Option<CacheRotation>,
+}
+
+/// Contexts that are sent in turn, each with a new question.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CacheRotation {
+    /// Contexts of one rotation.
+    pub contexts: u64,
+    /// Measured rotations: whole where the window begins and ends with a rotation.
+    pub measured: f64,
 }
 
 /// How closely a replay followed its trace.

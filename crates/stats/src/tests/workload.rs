@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use goodput_model::{
     CalibrationSource, ConstraintKind, DatasetPlan, History, OutputLength, PrefixPlan, SessionPlan,
-    SourcePlan, TokenCalibration,
+    SharedPlan, SourcePlan, TokenCalibration,
 };
 
 use super::*;
@@ -174,6 +174,29 @@ fn cached(index: u64, planned: Option<u32>, seen: Option<u32>) -> RequestRecord 
     record.planned.cached_tokens = planned;
     record.exchange.cached_tokens = seen;
     record
+}
+
+/// A rotation is there to evict: fewer hits than it could have are as planned, more are not.
+#[test]
+fn a_rotation_wants_its_evictions() {
+    let mut plan = short();
+    let shared = Some(SharedPlan::Tiling { contexts: 2, tokens: 32 });
+    plan.workload.classes[0].prefix = Some(PrefixPlan { system_tokens: 0, shared });
+    let of = |seen| {
+        let summary = summary(&plan, &[cached(0, Some(8), Some(seen)), record(1, 0.0, &[])]);
+        let rotation = summary.cache.as_ref().unwrap().rotation.unwrap();
+        assert_eq!((rotation.contexts, rotation.measured), (2, 1.0));
+        severity_of(&summary, "cache_differs")
+    };
+    assert_eq!(of(0), None);
+    assert_eq!(of(40), Some(Severity::Warn));
+    // Of two classes, one of them conversations, the other's misses are not planned.
+    let mut talks = plan.workload.classes[0].clone();
+    talks.prefix = Some(PrefixPlan { system_tokens: 9, shared: None });
+    plan.workload.classes.push(talks);
+    let both = summary(&plan, &[cached(0, Some(32), Some(0))]);
+    assert_eq!(severity_of(&both, "cache_differs"), Some(Severity::Warn));
+    assert!(both.cache.unwrap().rotation.is_none());
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The share of prompts that came from the server's cache: asked for, and seen.
 
-use goodput_model::RequestRecord;
+use goodput_model::{RequestRecord, WorkloadPlan};
 
 use crate::flow::input_tokens;
-use crate::summary::CacheSummary;
+use crate::summary::{CacheRotation, CacheSummary};
 
-/// Filled by measured good requests.
+/// Filled by measured requests; all but their number by those that completed.
 #[derive(Debug, Default)]
 pub(super) struct CacheTally {
+    measured: u64,
     good: u64,
     planned_cached: u64,
     planned_input: u64,
@@ -20,6 +21,10 @@ pub(super) struct CacheTally {
 
 impl CacheTally {
     pub(super) fn add(&mut self, record: &RequestRecord) {
+        self.measured += 1;
+        if !record.is_ok() {
+            return;
+        }
         let input = u64::from(input_tokens(record).n);
         self.good += 1;
         if let Some(cached) = record.planned.cached_tokens {
@@ -38,7 +43,11 @@ impl CacheTally {
     }
 
     /// Where answers say nothing, the server's counters do, for the run as a whole.
-    pub(super) fn finish(self, counters: Option<(u64, u64)>) -> Option<CacheSummary> {
+    pub(super) fn finish(
+        self,
+        workload: &WorkloadPlan,
+        counters: Option<(u64, u64)>,
+    ) -> Option<CacheSummary> {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let requested = share(self.planned_cached, self.planned_input).filter(|_| self.states);
         let by_usage = share(self.cached, self.counted_input).filter(|_| self.reported > 0);
@@ -54,6 +63,10 @@ impl CacheTally {
             observed,
             reported_by: self.reported as f64 / self.good.max(1) as f64,
             source: source.to_owned(),
+            rotation: workload.rotation().map(|contexts| CacheRotation {
+                contexts,
+                measured: self.measured as f64 / contexts as f64,
+            }),
         })
     }
 }
