@@ -4,6 +4,7 @@
 //! added up on the collector's thread; pages are made on the thread of the scraper's connection.
 
 mod bounds;
+mod observed;
 mod page;
 mod server;
 mod tally;
@@ -20,6 +21,7 @@ use goodput_lab::{Observation, RunHandle, RunSink, UpcomingRun};
 use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, plain};
 
 use crate::course::{PlanProgress, RunPosition, offered};
+use observed::LatestReadings;
 use page::RunSnapshot;
 pub use page::sheet;
 pub use tally::MetricsTally;
@@ -53,6 +55,7 @@ struct MetricsRun {
 #[derive(Debug)]
 struct MetricsState {
     tally: MetricsTally,
+    readings: LatestReadings,
     course: PlanProgress,
     /// The run's first instant on our clock, once something was seen of it.
     epoch: Option<Nanos>,
@@ -101,6 +104,7 @@ impl Listen {
     fn follow_handle(&self, mut facts: RunLabels, handle: &RunHandle) -> MeteredRun {
         let state = MetricsState {
             tally: MetricsTally::new(facts.stream),
+            readings: LatestReadings::default(),
             course: PlanProgress::new(&facts.load),
             epoch: None,
             ended: None,
@@ -163,6 +167,7 @@ impl MetricsRun {
             facts: self.facts.clone(),
             seen,
             tally: state.tally.clone(),
+            readings: state.readings.clone(),
             stand,
             elapsed,
             offered: offered(&self.facts.load.mode, elapsed),
@@ -187,6 +192,7 @@ impl RunSink for MeteredRun {
         state.epoch = Some(now() - at);
         state.course.look(at, started);
         state.tally.observe(at, beats);
+        state.readings.observe(seen);
     }
 }
 
@@ -195,6 +201,8 @@ impl Drop for MeteredRun {
         let mut state = lock(&self.0.state);
         let took = state.epoch.map_or(Nanos::ZERO, |epoch| now() - epoch);
         state.ended = Some(took);
+        // What the server says after the run is not seen any more.
+        state.readings = LatestReadings::default();
     }
 }
 

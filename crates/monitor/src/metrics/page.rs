@@ -6,6 +6,7 @@ use goodput_engine::Snapshot;
 use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, Nanos, metrics_label};
 
 use super::RunLabels;
+use super::observed::{GPU, LatestReadings, SERVER};
 use super::tally::MetricsTally;
 use crate::course::{PlannedLoad, RunPosition};
 
@@ -17,6 +18,7 @@ pub(super) struct RunSnapshot {
     pub(super) facts: RunLabels,
     pub(super) seen: Snapshot,
     pub(super) tally: MetricsTally,
+    pub(super) readings: LatestReadings,
     pub(super) stand: RunPosition,
     pub(super) elapsed: Nanos,
     pub(super) offered: PlannedLoad,
@@ -42,6 +44,7 @@ pub(super) fn render(looks: &[RunSnapshot], format: MetricsFormat) -> String {
     page.requests();
     page.latencies();
     page.client();
+    page.server();
     page.sheet.finish()
 }
 
@@ -192,6 +195,19 @@ impl MetricsPage<'_> {
             ),
             |look| Some(look.seen.lost),
         );
+    }
+
+    /// What the server's metrics pages and its GPUs said last, during the run.
+    fn server(&mut self) {
+        let up = "1 if the last scrape of the server's metrics page succeeded, else 0";
+        self.several(("goodput_server_scrape_success", "gauge", up), |look| look.readings.up());
+        for (signal, name, help) in SERVER {
+            let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+            self.several((name, kind, help), |look| look.readings.signal(signal));
+        }
+        for (name, help, value) in GPU {
+            self.several((name, "gauge", help), |look| look.readings.gpu(value));
+        }
     }
 
     /// One sample of each run that has one.

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_engine::Snapshot;
+use goodput_model::{GpuSample, Scrape, ServerReading, Signal, SignalValue};
 use serde_json::Value;
 
+use super::super::observed::LatestReadings;
 use super::super::page::render;
 use super::*;
 
@@ -113,7 +115,64 @@ fn look(facts: RunLabels, tally: MetricsTally) -> RunSnapshot {
     let seen =
         Snapshot { started: 12, ok: 3, failed: 4, tokens: 99, lost: 2, ..Snapshot::default() };
     let offered = offered(&facts.load.mode, ms(5_000));
-    RunSnapshot { facts, seen, tally, stand: RunPosition::Measured, elapsed: ms(5_000), offered }
+    RunSnapshot {
+        facts,
+        seen,
+        tally,
+        readings: LatestReadings::default(),
+        stand: RunPosition::Measured,
+        elapsed: ms(5_000),
+        offered,
+    }
+}
+
+/// A scrape of this page that says two figures, of which the second is beyond sense.
+fn scrape(endpoint: u32, running: f64, kv: f64) -> Scrape {
+    let values = [(Signal::Running, running), (Signal::KvUsage, kv)];
+    let values = values.map(|(signal, value)| (signal, SignalValue::Number(value)));
+    let reading = ServerReading { values: values.into(), ..ServerReading::default() };
+    Scrape { at: ms(1), took: ms(1), endpoint, outcome: Ok(reading) }
+}
+
+#[test]
+fn what_the_server_and_its_gpus_said_last_is_published_again() {
+    let mut readings = LatestReadings::default();
+    let silent = Scrape { outcome: Err("refused".to_owned()), ..scrape(1, 1.0, 0.5) };
+    let first = [scrape(0, 7.0, f64::NAN), scrape(1, 3.0, 0.25)];
+    let gpu = |gpu, power_w| GpuSample { gpu, power_w, ..GpuSample::default() };
+    let gpus = [gpu(0, Some(300.0)), gpu(1, None)];
+    let seen = |scrapes, gpus| Observation { at: ms(1), beats: &[], scrapes, gpus };
+    readings.observe(&seen(&first, &gpus));
+    // The first says something else now, the second nothing; there is no third word of the GPUs.
+    let second = [scrape(0, 9.0, 0.75), silent];
+    readings.observe(&seen(&second, &[]));
+    // As many sources as there may be.
+    let many: Vec<_> = (2..200).map(|endpoint| scrape(endpoint, 1.0, 0.0)).collect();
+    readings.observe(&seen(&many, &[]));
+    let page = |readings: &LatestReadings| {
+        let look = RunSnapshot { readings: readings.clone(), ..look(facts(), tally()) };
+        let text = render(&[look], MetricsFormat::OpenMetrics);
+        check(&text, MetricsFormat::OpenMetrics)
+    };
+    let samples = page(&readings);
+    let of = |name: &str, label: &str| {
+        samples.get(&format!("{name}{{{label},run=\"run\",target=\"http://h:1\"}}")).copied()
+    };
+    let up = |place: &str| of("goodput_server_scrape_success", place);
+    assert_eq!([up("endpoint=\"0\""), up("endpoint=\"1\"")], [Some(1.0), Some(0.0)]);
+    let running = |place: &str| of("goodput_server_requests_running", place);
+    assert_eq!([running("endpoint=\"0\""), running("endpoint=\"1\"")], [Some(9.0), None]);
+    assert_eq!(of("goodput_server_kv_usage_ratio", "endpoint=\"0\""), Some(0.75));
+    let power = |gpu: &str| {
+        samples.get(&format!(
+            "goodput_gpu_power_watts{{gpu=\"{gpu}\",run=\"run\",target=\"http://h:1\"}}"
+        ))
+    };
+    assert_eq!([power("0"), power("1")], [Some(&300.0), None]);
+    let pages = samples.keys().filter(|name| name.starts_with("goodput_server_scrape_success"));
+    assert_eq!(pages.count(), 64);
+    let none = page(&LatestReadings::default());
+    assert!(none.keys().all(|name| !name.contains("_server_") && !name.contains("_gpu_")));
 }
 
 #[test]
@@ -201,6 +260,26 @@ fn names(text: &str) -> BTreeSet<String> {
     words.filter(|word| word.starts_with("goodput_")).map(str::to_owned).collect()
 }
 
+/// A server and a GPU that tell everything.
+fn all_readings() -> LatestReadings {
+    let values = Signal::ALL.iter().map(|signal| (*signal, SignalValue::Number(1.0)));
+    let reading = ServerReading { values: values.collect(), ..ServerReading::default() };
+    let scrape = Scrape { at: ms(1), took: ms(1), endpoint: 0, outcome: Ok(reading) };
+    let gpu = GpuSample {
+        busy: Some(0.5),
+        sm_active: Some(0.5),
+        dram_active: Some(0.5),
+        memory_used: Some(1.0),
+        power_w: Some(1.0),
+        temperature_c: Some(1.0),
+        throttled: Some(Vec::new()),
+        ..GpuSample::default()
+    };
+    let mut readings = LatestReadings::default();
+    readings.observe(&Observation { at: ms(1), beats: &[], scrapes: &[scrape], gpus: &[gpu] });
+    readings
+}
+
 #[test]
 fn dashboard_and_documents_name_the_series_that_there_are() {
     let closed = goodput_model::Mode::Closed {
@@ -209,7 +288,8 @@ fn dashboard_and_documents_name_the_series_that_there_are() {
         pause_first: false,
     };
     let users = RunLabels { load: Load { mode: closed, ..load() }, ..facts() };
-    let looks = [look(facts(), tally()), look(RunLabels { run: "b".to_owned(), ..users }, tally())];
+    let full = RunSnapshot { readings: all_readings(), ..look(facts(), tally()) };
+    let looks = [full, look(RunLabels { run: "b".to_owned(), ..users }, tally())];
     let page = render(&looks, MetricsFormat::Text);
     // A family of buckets has no sample of its own name.
     let is_sample = |line: &&str| !line.starts_with('#');
