@@ -3,6 +3,7 @@
 mod basis;
 mod foreign;
 mod simulation;
+mod stated;
 mod traffic;
 
 pub use basis::CapacityBasis;

@@ -172,7 +172,34 @@ fn runs_and_audits_too_and_what_cannot_be_judged_is_refused() {
     refused(&["audit", "vllm.json", "--slo", slo], "has no request log");
     let capacity = ["capacity", "vllm.json", "--target-rps", "10"];
     refused(&capacity, "states no SLO");
-    refused(&[&capacity[..], &["--slo", slo]].concat(), "it lacks its single requests");
+    let asked = |slo: &'static str| [&capacity[..], &["--slo", slo]].concat();
+    refused(&asked("p95 ttft < 40ms, mean ttft < 1s"), "it lacks the p95 of ttft\n");
+    refused(&asked("ttft < 40ms"), "it lacks its single requests: percentiles do not say");
+    refused(&asked("p99 ttft < 20ms"), "no load met the SLO");
+}
+
+/// Percentiles that a file states suffice for a term about one of them, failures counted.
+#[test]
+fn percentiles_of_another_tool_suffice_for_terms_about_them() {
+    let session = Session::new();
+    let plan = |file: &str| {
+        std::fs::write(session.path("vllm.json"), file).unwrap();
+        let slo = "p99 ttft < 21ms, mean ttft < 11ms, errors < 5%";
+        let args = ["capacity", "vllm.json", "--target-rps", "12", "--json", "--slo", slo];
+        session.run(&args)
+    };
+    let none_failed = VLLM.replace("\"completed\": 10", "\"completed\": 10, \"failed\": 0");
+    let outcome = plan(&none_failed);
+    let found: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.stderr);
+    assert_eq!(number(&found, "basis.confirmed_rps"), 5.0);
+    assert_eq!(number(&found, "fleets.bare.replicas"), 3.0);
+    assert_eq!(found["basis"]["is_measured_only"], true);
+    assert!(outcome.stdout.contains("as stated by the file"), "{}", outcome.stdout);
+    // 2 % of the requests failed: the p99 of all of them lies beyond any limit.
+    let two_failed = VLLM.replace("\"completed\": 10", "\"completed\": 98, \"failed\": 2");
+    let outcome = plan(&two_failed);
+    assert_eq!(outcome.code, Some(2), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("no load met the SLO"), "{}", outcome.stderr);
 }
 
 /// A result without single requests.

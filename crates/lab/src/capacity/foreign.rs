@@ -1,5 +1,6 @@
 //! Result files of other tools as what one replica carries. Where a file holds every request, each is
-//! judged as one of a run of ours; where it does not, the error says what is missing.
+//! judged as one of a run of ours; where it does not, the figures that it states have to do
+//! ([`stated_figures`]). The error says what is missing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use goodput_model::{
 use goodput_stats::{RunFacts, Summary, analyse, audit_reported};
 
 use super::refused;
+use super::stated::stated_figures;
 use crate::error::Failed;
 use crate::sweep::promise;
 
@@ -31,28 +33,27 @@ pub(super) fn of_reported(
             .hint("name one with --slo 'p99 ttft < 500ms'"));
     };
     let mut points = Vec::new();
+    let mut is_stated = false;
     for (number, result) in (1..).zip(results) {
         let missing = missing(result, terms);
-        if !missing.is_empty() {
-            let label = if result.label.is_empty() { "" } else { &format!(" ({})", result.label) };
-            let what = format!(
-                "`{shown}`{} cannot be judged by `{terms}`: it lacks {}",
-                plain(label),
-                missing.join(", ")
-            );
-            return Err(Failed::usage(what).hint(
-                "save every request: `vllm bench serve --save-result --save-detailed`, SGLang's \
-                 --output-details, GuideLLM's benchmarks.json; or give a figure with --goodput-rps",
-            ));
-        }
-        points.push((String::new(), point(number, result, slo)));
+        let figures = if missing.is_empty() {
+            counted_figures(result, slo)
+        } else {
+            is_stated = true;
+            stated_figures(result, slo).map_err(|figures| {
+                // What single requests lack, where the file holds them.
+                let holds_requests = result.details.as_ref().is_some_and(|all| !all.is_empty());
+                lacking(path, result, terms, if holds_requests { &missing } else { &figures })
+            })?
+        };
+        points.push((String::new(), point(number, result, figures)));
     }
     let axis = points.first().map_or(Axis::Rate, |(_, point)| point.ask.level.axis());
     let plan = SweepPlan { axis, search: false, ..promised(slo) };
     let summary = SweepSummary::new(facts(results), plan, points);
     let mut basis = Basis::of_sweep(&summary).map_err(refused)?;
     basis.path = shown.to_string();
-    basis.notes.extend(doubts(path, results));
+    basis.notes.extend(doubts(path, results, is_stated));
     Ok(basis)
 }
 
@@ -64,10 +65,26 @@ fn promised(slo: &SloQuestion) -> SweepPlan {
     SweepPlan { slo: measure.slo, attainment: measure.attainment, ..SweepPlan::default() }
 }
 
-/// What these terms need and the file does not hold.
-fn missing(result: &Reported, slo: &Slo) -> Vec<&'static str> {
+/// A file that neither holds nor states what the terms are about.
+fn lacking(path: &Path, result: &Reported, terms: &Slo, missing: &[String]) -> Failed {
+    let label = if result.label.is_empty() { "" } else { &format!(" ({})", result.label) };
+    let what = format!(
+        "`{}`{} cannot be judged by `{terms}`: it lacks {}",
+        path.display(),
+        plain(label),
+        missing.join(", ")
+    );
+    Failed::usage(what).hint(
+        "name a percentile that the file states, such as --slo 'p99 ttft < 500ms'; or save every \
+         request: `vllm bench serve --save-result --save-detailed`, SGLang's --output-details, \
+         GuideLLM's benchmarks.json; or give a figure with --goodput-rps",
+    )
+}
+
+/// What these terms need of single requests and the file does not hold.
+fn missing(result: &Reported, slo: &Slo) -> Vec<String> {
     let Some(all) = result.details.as_deref().filter(|all| !all.is_empty()) else {
-        return vec!["its single requests (percentiles do not say how many were good)"];
+        return vec!["its single requests".to_owned()];
     };
     let lacks = |has: fn(&ReportedRequest) -> bool| {
         all.iter().filter(|request| !request.is_failed).any(|request| !has(request))
@@ -82,7 +99,7 @@ fn missing(result: &Reported, slo: &Slo) -> Vec<&'static str> {
     let mut missing = Vec::new();
     let mut check = |is_missing: bool, what| {
         if is_missing {
-            missing.push(what);
+            missing.push(String::from(what));
         }
     };
     let starts = all.iter().all(|request| request.start_s.is_some());
@@ -94,18 +111,21 @@ fn missing(result: &Reported, slo: &Slo) -> Vec<&'static str> {
     missing
 }
 
-/// One run of the file as a point of a sweep.
-fn point(number: u32, result: &Reported, slo: &SloQuestion) -> Point {
-    let summary = judged(result, slo);
-    let mut figures = Figures::from_summary(&summary);
+/// What its single requests say, each judged as one of a run of ours.
+fn counted_figures(result: &Reported, slo: &SloQuestion) -> Figures {
+    let mut figures = Figures::from_summary(&judged(result, slo));
     // Its client was another one, which left no trace of itself.
     (figures.verdict, figures.doubts) = (Verdict::Valid, Vec::new());
+    figures
+}
+
+/// One run of the file as a point of a sweep.
+fn point(number: u32, result: &Reported, figures: Figures) -> Point {
     let users = result.load.concurrency.filter(|_| result.load.rate_rps.is_none());
+    let rate = result.load.rate_rps.or(figures.scheduled_rps).or(figures.requests_per_s);
     let level = match users.and_then(|users| u32::try_from(users).ok()) {
         Some(users) => Level::Users(users),
-        None => {
-            Level::Rate(result.load.rate_rps.or(summary.load.scheduled_rps).unwrap_or(f64::NAN))
-        }
+        None => Level::Rate(rate.unwrap_or(f64::NAN)),
     };
     let ask = PointAsk {
         number,
@@ -225,14 +245,18 @@ fn facts(results: &[Reported]) -> SweepFacts {
 }
 
 /// What to know about figures that another tool measured.
-fn doubts(path: &Path, results: &[Reported]) -> Vec<PlanNote> {
+fn doubts(path: &Path, results: &[Reported], is_stated: bool) -> Vec<PlanNote> {
     let worst = results.iter().map(|run| audit_reported(run).verdict).max();
     let audit = worst.filter(|verdict| *verdict != Verdict::Valid).map(|verdict| {
-        let text =
-            format!("the file is {}: see `goodput audit {}`", verdict.name(), path.display());
-        PlanNote::new(PlanNoteKind::Doubt, text)
+        format!("the file is {}: see `goodput audit {}`", verdict.name(), path.display())
     });
     let text = "another tool measured it: latency counts from when a request was sent, not from \
                 when it was due";
-    std::iter::once(PlanNote::new(PlanNoteKind::Doubt, text)).chain(audit).collect()
+    let stated = is_stated.then(|| {
+        "the SLO is judged by percentiles as stated by the file: they have no interval, and leave \
+         failed requests out"
+            .to_owned()
+    });
+    let all = std::iter::once(text.to_owned()).chain(stated).chain(audit);
+    all.map(|text| PlanNote::new(PlanNoteKind::Doubt, text)).collect()
 }
