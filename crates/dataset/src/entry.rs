@@ -97,6 +97,15 @@ impl TokenCounter {
     }
 }
 
+/// A picture of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Its file, such as a JPEG.
+    pub bytes: Vec<u8>,
+    /// What is asked about it, or else its caption.
+    pub text: Option<String>,
+}
+
 /// What was taken from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Loaded {

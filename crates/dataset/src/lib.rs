@@ -32,6 +32,7 @@ mod parquet;
 #[path = "no_parquet.rs"]
 mod parquet;
 mod pass;
+mod picture;
 mod private;
 mod prompts;
 mod sample;
@@ -40,7 +41,7 @@ mod table;
 pub mod trace;
 
 pub use convert::{ConvertTarget, Converted, convert};
-pub use entry::{DatasetEntry, DatasetTurn, Loaded, RecordedService, TokenCounter};
+pub use entry::{DatasetEntry, DatasetTurn, Loaded, Picture, RecordedService, TokenCounter};
 pub use error::DatasetError;
 pub use format::{DatasetFormat, TraceFormat, UnknownFormat};
 pub use input::sha256_of as file_sha256;
@@ -49,6 +50,7 @@ pub use load::load;
 pub use numbers::load_numbers;
 pub use options::DatasetOptions;
 pub use pairs::load_pairs;
+pub use picture::{has_pictures, matching_files, pictures};
 pub use trace::{
     Param, Params, TraceHead, TraceRow, TraceRowWriter as TraceWriter, TraceSelection, load_trace,
 };

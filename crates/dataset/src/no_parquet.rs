@@ -4,6 +4,7 @@ use std::path::Path;
 
 use goodput_model::{Feature, LeftOut};
 
+use crate::entry::Picture;
 use crate::error::{DatasetError, EntryError};
 use crate::options::DatasetOptions;
 use crate::pass::{Keeper, PassTally};
@@ -14,6 +15,28 @@ pub(crate) fn scan(
     _options: &DatasetOptions,
     _keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
+    let what = LeftOut(Feature::Parquet).to_string();
+    Err(DatasetError::file(path, EntryError::with_hint(what, LeftOut::HINT)))
+}
+
+/// A table is for the other reader, which says what is left out.
+#[cfg_attr(
+    all(test, feature = "parquet"),
+    expect(dead_code, reason = "the build with Parquet has its own")
+)]
+pub(crate) fn has_pictures(_path: &Path) -> bool {
+    false
+}
+
+/// Fails.
+#[cfg_attr(
+    all(test, feature = "parquet"),
+    expect(dead_code, reason = "the build with Parquet has its own")
+)]
+pub(crate) fn scan_pictures(
+    path: &Path,
+    _visit: &mut dyn FnMut(Result<Picture, String>) -> Result<bool, String>,
+) -> Result<(), DatasetError> {
     let what = LeftOut(Feature::Parquet).to_string();
     Err(DatasetError::file(path, EntryError::with_hint(what, LeftOut::HINT)))
 }

@@ -1,6 +1,7 @@
 //! Tables in Parquet, row by row, only the columns that are read.
 
 mod bounded;
+mod pictures;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,7 @@ use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 
 use bounded::BoundedFile;
+pub(crate) use pictures::{has_pictures, scan_pictures};
 
 use crate::error::{DatasetError, EntryError, FilePosition, names};
 use crate::input::{open_file, sha256_of};

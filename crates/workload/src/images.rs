@@ -1,13 +1,11 @@
-//! Images in addition to the text: generated or from a folder, encoded once, and shared as data
-//! URLs.
+//! Images in addition to the text: generated or from files, encoded once, and shared as data URLs.
 
 mod captions;
 mod check;
+mod files;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -23,15 +21,12 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// As cameras and phones write them.
 const JPEG_QUALITY: u8 = 85;
 
-/// Endings of names in a folder that are taken for images.
-const ENDINGS: [&str; 5] = ["jpg", "jpeg", "png", "webp", "gif"];
-
 /// The images that requests share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Images {
     /// At least one.
     pub(crate) images: Vec<Image>,
-    /// Files left out, by reason.
+    /// Files and rows left out, by reason.
     pub(crate) skipped: BTreeMap<String, u64>,
 }
 
@@ -40,12 +35,12 @@ pub(crate) struct Images {
 pub(crate) struct Image {
     /// `data:image/png;base64,…`
     pub(crate) url: Arc<str>,
-    /// What the folder says about it.
+    /// What the folder or the table says about it.
     pub(crate) caption: Option<Arc<str>>,
 }
 
-/// The different images of a plan. Of a folder these are the first ones by name; files that are
-/// no whole images are refused, or left out and counted.
+/// The different images of a plan. Of files these are the first ones by name; those that are no
+/// whole images are refused, or left out and counted.
 pub(crate) fn pool(
     plan: &ImagesPlan,
     seed: u64,
@@ -55,7 +50,7 @@ pub(crate) fn pool(
         return Err(image_error("images: `pool` is 0, and must be at least 1", "use 1 or more"));
     }
     if let Some(folder) = &plan.folder {
-        return from_folder(Path::new(folder), plan.pool as usize, skip_invalid);
+        return files::from_files(Path::new(folder), plan.pool as usize, skip_invalid);
     }
     let kind = match plan.format {
         ImageFormat::Jpeg => "jpeg",
@@ -158,74 +153,6 @@ fn png(
     let mut writer = encoder.write_header()?;
     writer.write_image_data(pixels)?;
     writer.finish()
-}
-
-fn from_folder(folder: &Path, most: usize, skip_invalid: bool) -> Result<Images, WorkloadError> {
-    const HINT: &str = "name a folder with .jpg, .png, .webp or .gif files";
-    let failed = |error: io::Error| image_error(format!("{}: {error}", folder.display()), HINT);
-    let mut files = Vec::new();
-    walk(folder, &mut files).map_err(failed)?;
-    files.sort();
-    let captions = captions::Captions::read(folder)?;
-    let mut found = Images::default();
-    for path in files {
-        if found.images.len() == most {
-            break;
-        }
-        match whole(&path) {
-            Ok((kind, bytes)) => {
-                let caption = captions.find(folder, &path)?;
-                found.images.push(Image { url: url(kind, &bytes), caption });
-            }
-            Err(reason) if skip_invalid => {
-                *found.skipped.entry(reason).or_default() += 1;
-            }
-            Err(reason) => {
-                let hint = "replace or remove it, or leave such files out with --skip-invalid";
-                return Err(image_error(format!("{}: {reason}", path.display()), hint));
-            }
-        }
-    }
-    if found.images.is_empty() {
-        let left_out: u64 = found.skipped.values().sum();
-        let message = format!("{}: no image in it ({left_out} left out)", folder.display());
-        return Err(image_error(message, HINT));
-    }
-    Ok(found)
-}
-
-/// Files below a folder that are called images. Links to folders are not followed, so that no walk
-/// runs in a circle.
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            walk(&path, found)?;
-        } else if is_image_name(&path) {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-fn is_image_name(path: &Path) -> bool {
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
-    ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
-}
-
-/// The kind and the bytes of an image, or why it is none.
-fn whole(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
-    let bytes = goodput_files::read(path, MAX_BYTES).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => format!("larger than {} MiB", MAX_BYTES >> 20),
-        io::ErrorKind::InvalidInput => "not a plain file".to_owned(),
-        kind => format!("unreadable: {kind}"),
-    })?;
-    let kind = check::kind(&bytes)?;
-    Ok((kind, bytes))
 }
 
 #[cfg(test)]

@@ -90,8 +90,8 @@ pub(crate) enum OutputName {
 pub(crate) struct DataArgs {
     /// Send the prompts of a file or folder, or of a hub dataset `hf:ORG/NAME[:FILE]`
     ///
-    /// Forms: ShareGPT, OpenAI messages, prompts (JSONL, CSV, text), Parquet, and a folder of
-    /// images with captions.
+    /// Forms: ShareGPT, OpenAI messages, prompts (JSONL, CSV, text), Parquet, and images: a folder
+    /// with captions, or Parquet with pictures, also as a pattern such as 'data/test-*.parquet'.
     #[arg(long, alias = "dataset-path", value_name = "FILE|ID", conflicts_with_all = ["workload", "input_tokens"])]
     pub(crate) dataset: Option<String>,
 

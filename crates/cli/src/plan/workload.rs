@@ -162,13 +162,14 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
     Ok(WorkloadPlan { name: "mix".to_owned(), classes, ..WorkloadPlan::new(first) })
 }
 
-/// Whether a dataset is a folder of images.
+/// Whether a dataset is images: a folder, or tables in Parquet with pictures.
 fn is_images(file: &str, args: &DataArgs) -> bool {
+    let is_there = || Path::new(file).is_dir() || goodput_dataset::has_pictures(Path::new(file));
     args.dataset_format.as_deref() == Some("images")
-        || (args.dataset_format.is_none() && Path::new(file).is_dir())
+        || (args.dataset_format.is_none() && is_there())
 }
 
-/// Images of a folder, asked about with their captions.
+/// Images of a folder or of tables, asked about with their text.
 fn captioned(folder: &str, output: Option<LengthDistribution>) -> WorkloadPlan {
     let output = output.unwrap_or(LengthDistribution::Fixed(CAPTION_ANSWER));
     let mut class = ClassPlan::synthetic(&stem(folder), LengthDistribution::Fixed(64), output);

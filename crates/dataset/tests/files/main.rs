@@ -9,6 +9,7 @@ mod conversion;
 mod datasets;
 mod frozen;
 mod logs;
+mod pictures;
 mod recorded;
 mod tables;
 mod traces;

@@ -13,13 +13,14 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 /// A column with its definition and repetition levels.
-enum Column<'a> {
+pub(crate) enum Column<'a> {
     Texts(&'a [&'a str], &'a [i16], &'a [i16]),
+    Binary(&'a [&'a [u8]], &'a [i16]),
     Whole(&'a [i64], &'a [i16]),
     Real(&'a [f64], &'a [i16]),
 }
 
-fn write(path: &Path, schema: &str, columns: &[Column<'_>], compression: Compression) {
+pub(crate) fn write(path: &Path, schema: &str, columns: &[Column<'_>], compression: Compression) {
     write_as(path, schema, columns, WriterProperties::builder().set_compression(compression));
 }
 
@@ -48,6 +49,11 @@ fn write_as(
                     )
                     .unwrap();
             }
+            Column::Binary(values, definition) => {
+                let values: Vec<ByteArray> =
+                    values.iter().map(|value| ByteArray::from(value.to_vec())).collect();
+                out.typed::<ByteArrayType>().write_batch(&values, Some(definition), None).unwrap();
+            }
             Column::Whole(values, definition) => {
                 out.typed::<Int64Type>().write_batch(values, Some(definition), None).unwrap();
             }
@@ -61,7 +67,7 @@ fn write_as(
     writer.close().unwrap();
 }
 
-fn scratch() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn scratch() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.parquet");
     (folder, path)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{image_error, is_image_name};
+use super::files::is_image_name;
+use super::image_error;
 use crate::WorkloadError;
 
 /// COCO's own lists have some 90 MB; more than this is not a list of captions.

@@ -1,3 +1,5 @@
+use std::{fs, io};
+
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -265,4 +267,54 @@ fn a_folder_without_images_is_refused() {
     assert!(pool(&plan, 1, false).unwrap_err().to_string().contains("no image in it (0 left out)"));
     drop(kept);
     assert!(pool(&plan, 1, false).unwrap_err().to_string().contains("No such file"));
+}
+
+/// A table in Parquet: a grey and a red picture of one pixel, each with its caption, and one that is
+/// cut off.
+const TABLE: &str = "UEFSMRUEFZQDFZQDTBUGFQASAABGAAAAiVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk\
+    +M9QDwADhgGAWjR9awAAAABJRU5ErkJggkYAAACJUE5HDQoaCgAAAA1JSERSAAAAAQAAAAEIBgAAAB8VxIkAAAANSURB\
+    VHjaY/zPwFAPAASFAYCEqYwhAAAAAElFTkSuQmCCMgAAAIlQTkcNChoKAAAADUlIRFIAAAABAAAAAQgGAAAAHxXEiQAA\
+    AA1JREFUeNpj/M/AUA8AFQAVFBUULBUGFRAVBhUGAAACAAAABgICAyQAFQQVUhVSTBUGFQASAAAKAAAAQSBncmV5IGRv\
+    dAkAAABBIHJlZCBkb3QKAAAASGFsZiBhIGRvdBUAFRQVFCwVBhUQFQYVBgAAAgAAAAYBAgMkABkSAhkYQIlQTkcNChoK\
+    AAAADUlIRFIAAAABAAAAAQgGAAAAHxXEiQAAAA1JREFUeNpjZPjPUA8AA4YBgFo0fWsAAAAASUUZGECJUE5HDQoaCgAA\
+    AA1JSERSAAAAAQAAAAEIBgAAAB8VxIkAAAANSURBVHjaY/zPwFAPAASFAYCEqYwhAAAAAElGFQIZFgApNgAABgAZEgIZ\
+    GApBIGdyZXkgZG90GRgKSGFsZiBhIGRvdBUCGRYAKSYABgAZHBa8AxU2FgAAGRb8AgAZHBbgBBU2FgAAGRY6ABUCGUxI\
+    BnNjaGVtYRUEADUCGAVpbWFnZRUCABUMJQIYBWJ5dGVzABUMJQIYB2NhcHRpb24lAAAWBhkcGSwmABwVDBk1AAYQGSgF\
+    aW1hZ2UFYnl0ZXMVABYGFuoDFuoDJrwDJggcNgAoQIlQTkcNChoKAAAADUlIRFIAAAABAAAAAQgGAAAAHxXEiQAAAA1J\
+    REFUeNpj/M/AUA8ABIUBgISpjCEAAAAASUYYQIlQTkcNChoKAAAADUlIRFIAAAABAAAAAQgGAAAAHxXEiQAAAA1JREFU\
+    eNpjZPjPUA8AA4YBgFo0fWsAAAAASUUSEgAZLBUEFQAVAgAVABUQFQIAPBb8Aik2AAAGAAAWjAgVHhaWBRWoAgAmABwV\
+    DBk1AAYQGRgHY2FwdGlvbhUAFgYWpAEWpAEm4AQm8gMcNgAoCkhhbGYgYSBkb3QYCkEgZ3JleSBkb3QREQAZLBUEFQAV\
+    AgAVABUQFQIAPBY6KSYABgAAFqoIFRwWvgcVTgAWjgUWBiYIFo4FFAAAKBlwYXJxdWV0LXJzIHZlcnNpb24gNTkuMy4y\
+    GSwcAAAcAAAArAEAAFBBUjE=";
+
+/// Folders have their images first, then their tables; a file and a pattern have tables alone.
+#[test]
+fn pictures_of_tables_come_with_their_captions() {
+    let table = STANDARD.decode(TABLE).unwrap();
+    let gif = whole_gif();
+    let files: &[(&str, &[u8])] =
+        &[("b.parquet", &table), ("a.parquet", &table), ("z.gif", &gif), ("t.txt", b"x")];
+    let (kept, mut plan) = folder(files);
+    let path = |name: &str| Some(kept.path().join(name).display().to_string());
+    plan.pool = 3;
+    let both = [Some("A grey dot"), Some("A red dot")];
+    let images = pool(&plan, 1, false).unwrap();
+    assert_eq!(captions(&images), [None, both[0], both[1]]);
+    assert!(images.images[1].url.starts_with("data:image/png;base64,"));
+    assert_ne!(images.images[1].url, images.images[2].url);
+    // The third row of a table is not a whole picture.
+    plan.pool = 10;
+    plan.folder = path("a.parquet");
+    let error = pool(&plan, 1, false).unwrap_err();
+    let expected = "a.parquet, row 3: its picture is truncated: its end is missing";
+    assert!(error.message.ends_with(expected), "{}", error.message);
+    assert!(error.hint.contains("--skip-invalid"), "{}", error.hint);
+    let images = pool(&plan, 1, true).unwrap();
+    assert_eq!((captions(&images), images.skipped.values().sum()), (both.to_vec(), 1));
+    plan.folder = path("?.parquet");
+    let images = pool(&plan, 1, true).unwrap();
+    assert_eq!((captions(&images), images.skipped.values().sum()), ([both, both].concat(), 2));
+    plan.folder = path("none-*.parquet");
+    let error = pool(&plan, 1, true).unwrap_err();
+    assert!(error.message.contains("no file has such a name"), "{}", error.message);
 }
