@@ -102,6 +102,8 @@ signals! {
     StepTokens = "step_tokens" is Histogram,
     /// `kv_usage` of the engine whose KV cache is fullest, where one page speaks of several.
     KvUsageMax = "kv_usage_max" is Gauge,
+    /// Replicas that are ready, by the word of what scales them.
+    Replicas = "replicas" is Gauge,
 }
 
 /// A distribution as a server counts it.

@@ -5,6 +5,7 @@ mod looks;
 mod marks;
 mod points;
 mod queue;
+mod scaling;
 mod totals;
 
 #[cfg(test)]
@@ -34,6 +35,8 @@ pub(crate) struct ServerTally {
     stream: bool,
     /// Those of a closed loop.
     users: Option<u32>,
+    /// When the load rises, in seconds.
+    rises: Vec<f64>,
     client: ClientSide,
     arrivals: Arrivals,
 }
@@ -45,6 +48,7 @@ impl Default for ServerTally {
             interval: Nanos::ZERO,
             stream: true,
             users: None,
+            rises: Vec::new(),
             client: ClientSide::default(),
             arrivals: Arrivals::default(),
         }
@@ -62,6 +66,7 @@ impl ServerTally {
                 Mode::Closed { concurrency, .. } => Some(concurrency),
                 Mode::Open { .. } | Mode::Shaped { .. } | Mode::Replay { .. } => None,
             },
+            rises: scaling::load_rises(&plan.load.mode),
             client: ClientSide::new(&ServerLooks::from_samples(samples), window),
             arrivals: Arrivals::default(),
         }
@@ -79,7 +84,7 @@ impl ServerTally {
         samples: &[HealthSample],
         facts: &SystemFacts,
     ) -> Option<ServerSummary> {
-        let Self { window, interval, users, client, arrivals, .. } = self;
+        let Self { window, interval, users, rises, client, arrivals, .. } = self;
         let looks = ServerLooks::from_samples(samples);
         let endpoints = endpoints(&looks, facts, window, interval);
         let points = points(&looks, interval);
@@ -107,6 +112,7 @@ impl ServerTally {
             ttft_by_queue,
             prefix_hit_rate_counted: share("prefix_hits", "prefix_queries"),
             speculative_acceptance_counted: share("accepted_tokens", "drafted_tokens"),
+            scaling: scaling::scaling(&points, &rises),
             marks: marks::marks(&looks, &points),
             timeline: marks::timeline(&points, samples),
             endpoints,

@@ -30,8 +30,8 @@ pub use run::{RunFacts, RunState};
 pub use saturation::{Saturation, Slope};
 pub use server::{
     AgainstClient, BucketPercentile, CounterSummary, EndpointSummary, HistogramSummary,
-    LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, ServerSummary, TimelinePoint,
-    TtftByQueue,
+    LevelSummary, Mark, QueueBand, QueueSummary, Reconciled, ReplicaChange, ScalingSummary,
+    ServerSummary, TimelinePoint, TtftByQueue,
 };
 pub use slices::Slices;
 pub use slo::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, TtftFit};

@@ -1,6 +1,7 @@
 //! The server's side: its own figures over the window, next to those of the client, and what is known
 //! of the system.
 
+mod scaling;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -56,6 +57,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     if !shares.is_empty() {
         work.push(Fact::new("Work", shares.join("; ")));
     }
+    work.extend(server.scaling.as_ref().map(scaling::fact));
     let (endpoints, marks) = (endpoints(&server.endpoints), marks(&server.marks));
     let facts = [endpoints.clone(), work.clone(), marks.clone()].concat();
 

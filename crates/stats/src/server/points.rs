@@ -25,7 +25,8 @@ pub(super) struct CombinedPoint {
 
 /// Levels that add up over endpoints; of others the mean is taken.
 fn adds_up(signal: Signal) -> bool {
-    matches!(signal, Signal::Running | Signal::Waiting | Signal::BatchSize)
+    use Signal::{BatchSize, Replicas, Running, Waiting};
+    matches!(signal, Running | Waiting | BatchSize | Replicas)
 }
 
 /// The rounds of looks: each endpoint is in each of them once at most.

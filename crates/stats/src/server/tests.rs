@@ -65,6 +65,55 @@ fn close(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-9, "{actual} is not {expected}");
 }
 
+/// 5 requests/s for 10 s, then 20: the second replica is ready 7 s after that, and seen by the scrape
+/// after it; the third 2 s later. In the end one of them goes.
+#[test]
+fn replicas_have_their_instants_and_their_lag_behind_the_load() {
+    let replicas = |at_s: u64| match at_s {
+        0..17 => 1.0,
+        19..25 => 3.0,
+        _ => 2.0,
+    };
+    let scrape = |at_s: u64| look(at_s as f64 * 1e3, 0, &[(Signal::Replicas, replicas(at_s))]);
+    let samples = frames((0..30).map(scrape).collect());
+    let shape = "10s@5,20s@20".parse().unwrap();
+    let mut plan = plan(None, None, NO_WARMUP);
+    plan.load.mode = Mode::Shaped {
+        shape,
+        arrivals: goodput_model::ArrivalProcess::Poisson,
+        max_concurrency: None,
+    };
+    let facts = RunFacts { system: sources(1), ..facts(RunState::Complete) };
+    let records: Vec<_> = (0..29).map(|n| record(n, n as f64 * 1e3, &[10.0; 3])).collect();
+    let summary = analyse(&plan, facts, || records.iter().cloned(), &samples, []);
+    let server = summary.server.unwrap();
+    let scaling = server.scaling.unwrap();
+    assert_eq!((scaling.first, scaling.most, scaling.last), (1.0, 3.0, 2.0));
+    let seen = |change: &crate::ReplicaChange| {
+        (change.after_s, change.at_s, change.to, change.load_rise_s, change.lag_s)
+    };
+    let expected = [
+        (16.0, 17.0, 2.0, Some(10.0), Some(7.0)),
+        (18.0, 19.0, 3.0, Some(10.0), Some(9.0)),
+        (24.0, 25.0, 2.0, None, None),
+    ];
+    assert_eq!(scaling.changes.iter().map(seen).collect::<Vec<_>>(), expected);
+    assert_eq!(server.levels["replicas"].max, 3.0);
+}
+
+#[test]
+fn a_load_rises_where_a_stage_is_higher_or_climbs() {
+    let rises = |shape: &str| {
+        scaling::load_rises(&Mode::Shaped {
+            shape: shape.parse().unwrap(),
+            arrivals: goodput_model::ArrivalProcess::Poisson,
+            max_concurrency: None,
+        })
+    };
+    assert_eq!(rises("10s@5,10s@2,5s@2..8,5s@8,5s@9"), [0.0, 20.0, 30.0]);
+    assert_eq!(rises("sine:5:2:1m"), [0.0; 0]);
+}
+
 #[test]
 fn figures_are_of_the_looks_inside_the_window() {
     use Signal::{

@@ -34,12 +34,46 @@ pub struct ServerSummary {
     /// Share of drafted tokens that were accepted, by the counters of the window.
     #[serde(default)]
     pub speculative_acceptance_counted: Option<f64>,
+    /// How the number of replicas followed the load, if a page states it.
+    #[serde(default)]
+    pub scaling: Option<ScalingSummary>,
     /// What happened when, in seconds since the first instant.
     #[serde(default)]
     pub marks: Vec<Mark>,
     /// Levels over the whole run, thinned to at most 120 points.
     #[serde(default)]
     pub timeline: Vec<TimelinePoint>,
+}
+
+/// The number of replicas over the whole run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ScalingSummary {
+    /// At the first scrape.
+    pub first: f64,
+    /// Most of them.
+    pub most: f64,
+    /// At the last scrape.
+    pub last: f64,
+    /// The first 120 changes, in order of time.
+    pub changes: Vec<ReplicaChange>,
+}
+
+/// A change of the number of replicas. It happened between two scrapes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaChange {
+    /// The scrape that saw it, in seconds since the first instant.
+    pub at_s: f64,
+    /// The scrape before that.
+    pub after_s: f64,
+    /// Replicas before it.
+    pub from: f64,
+    /// Replicas after it.
+    pub to: f64,
+    /// Of a rise: when the load last rose before it, in seconds since the first instant; none if the
+    /// plan has no such instant.
+    pub load_rise_s: Option<f64>,
+    /// From that rise of the load to `at_s`.
+    pub lag_s: Option<f64>,
 }
 
 /// One metrics page.

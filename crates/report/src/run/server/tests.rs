@@ -46,6 +46,11 @@ pub(crate) fn full() -> Value {
             {"kind": "od\u{1b}d", "start_s": 1.0, "end_s": 2.0, "value": 3.0},
             {"kind": "preemptions", "start_s": 39.0, "end_s": 40.0, "value": 1.0},
             {"kind": "queue", "start_s": 50.0, "end_s": 51.0, "value": 1.0}],
+        "scaling": {"first": 1.0, "most": 3.0, "last": 2.0, "changes": [
+            {"at_s": 41.0, "after_s": 40.0, "from": 1.0, "to": 3.0, "load_rise_s": 10.0,
+                "lag_s": 31.0},
+            {"at_s": 55.0, "after_s": 54.0, "from": 3.0, "to": 2.0, "load_rise_s": null,
+                "lag_s": null}]},
         "timeline": points.collect::<Vec<_>>(),
     })
 }
@@ -85,6 +90,9 @@ Queue       12 waiting at most, 30.0 s after the first instant; some were
             40.0 % of its TTFT
 Work        72.0 % of the prompt tokens from the prefix cache; 81.0 % of the
             drafted tokens accepted; 1,234 preemptions; 3 rejected
+Replicas    1 at first, 2 at last; 3 at most; 3 at 41.0 s (not yet at 40.0 s),
+            31.0 s after the load rose at 10.0 s; 2 at 55.0 s (not yet at
+            54.0 s)
 
 counted by both               client        server    difference
 output tokens             17,488,967    17,502,061       -13,094       -0.07 %

@@ -1,0 +1,36 @@
+//! How the number of replicas followed the load.
+
+use goodput_document::Fact;
+use goodput_document::number::count;
+use goodput_stats::{ReplicaChange, ScalingSummary};
+
+use super::requests;
+
+/// Changes that are told one by one.
+const MOST_TOLD: usize = 6;
+
+/// Every change with its instant, and how long after a rise of the load it was seen.
+pub(super) fn fact(scaling: &ScalingSummary) -> Fact {
+    let ScalingSummary { first, most, last, changes } = scaling;
+    if changes.is_empty() {
+        return Fact::new("Replicas", format!("{} throughout", requests(*first)));
+    }
+    let (most, is_lower) = (requests(*most), most > last);
+    let ends = format!("{} at first, {} at last", requests(*first), requests(*last));
+    let more = changes.len().saturating_sub(MOST_TOLD);
+    let parts: Vec<String> = std::iter::once(ends)
+        .chain(is_lower.then(|| format!("{most} at most")))
+        .chain(changes.iter().take(MOST_TOLD).map(told))
+        .chain((more > 0).then(|| format!("and {} more changes", count(more as u64))))
+        .collect();
+    Fact::new("Replicas", parts.join("; "))
+}
+
+fn told(change: &ReplicaChange) -> String {
+    let ReplicaChange { at_s, after_s, to, load_rise_s, lag_s, .. } = change;
+    let seen = format!("{} at {at_s:.1} s (not yet at {after_s:.1} s)", requests(*to));
+    match load_rise_s.zip(*lag_s) {
+        Some((rise, lag)) => format!("{seen}, {lag:.1} s after the load rose at {rise:.1} s"),
+        None => seen,
+    }
+}
