@@ -8,7 +8,7 @@ use goodput_model::plain;
 
 use crate::clip::{clip, left, right};
 use crate::scale::Scale;
-use crate::svg::{Chart, ChartSeries, Dot, Rule, TONES};
+use crate::svg::{Chart, ChartSeries, Dot, Rule, Shape, TONES};
 
 /// Columns of the whole, of the labels at its left, and of the plot.
 const WIDTH: usize = 79;
@@ -49,7 +49,9 @@ impl TextPlot {
 }
 
 fn mark(series: &ChartSeries) -> char {
-    MARKS[series.tone % TONES]
+    // Rings share the tone of the points that they belong to, and a terminal has no other mark for it.
+    let shift = if series.shape == Shape::Rings { TONES / 2 } else { 0 };
+    MARKS[(series.tone + shift) % TONES]
 }
 
 /// A cell of the plot; what stands higher here covers the rest.

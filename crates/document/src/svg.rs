@@ -56,6 +56,8 @@ impl<T: Into<String>> From<T> for ChartAxis {
 pub enum Shape {
     /// Marks joined by a line; intervals as bars.
     Points,
+    /// The same with marks that are not filled: a second figure of the same thing, in its tone.
+    Rings,
     /// Marks alone; intervals as bars.
     Marks,
     /// A line without marks; intervals as a band.

@@ -7,6 +7,7 @@ mod charts;
 mod design;
 mod kept;
 mod live;
+mod loops;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -19,9 +20,7 @@ pub use live::{
 
 pub(crate) use answer::{answer, bare_percent, long_run, not_asked, shape_words, unknown, words};
 pub(crate) use cases::suite;
-pub(crate) use charts::{
-    Latency, LoopTwins, batch_medians, level_axis, loops, pairs, peak, per_gpu, user_speeds,
-};
+pub(crate) use charts::{Latency, batch_medians, level_axis, peak, per_gpu, user_speeds};
 pub(crate) use tables::{front, marked, standing, stands};
 
 use goodput_campaign::curve::{by_level, is_on_curve};
@@ -238,20 +237,10 @@ fn sides(summary: &SweepSummary, view: Option<&SweepView<'_>>) -> Vec<Section> {
             .with_on(Formats::HTML, drawn(server::charts(view)))
             .with_some(Formats::HTML, server::table(view));
     }
-    let pairs = pairs(summary);
-    let mut twins = Section::named("loops", "Loops", "Open and closed loops");
-    if let Some(text) = loops(&pairs) {
-        twins = twins
-            .with_some(Formats::TEXT, charts::twins(summary).map(Block::Plot))
-            .with_on(Formats::HTML, drawn(users::loop_charts(summary)))
-            .with_on(Formats::TEXT, Block::Gap)
-            .with_on(Formats::LONG, Block::Table(tables::loops(&pairs)))
-            .with_on(Formats::TEXT, Block::fact("Loops", text));
-    }
     vec![
         plot(users, charts::users(summary)),
         plot(Section::bare(), charts::batches(summary)),
-        twins,
+        loops::section(summary),
         server,
     ]
 }

@@ -109,6 +109,10 @@ pub(crate) struct CurvePoint {
     pub(crate) at: Option<f64>,
     /// Requests per second: offered, or delivered in a closed loop.
     pub(crate) rps: Option<f64>,
+    /// Completed requests per second.
+    pub(crate) completed_rps: Option<f64>,
+    /// Whether users who wait for answers made it, and no schedule.
+    pub(crate) is_closed_loop: bool,
     /// Output tokens per second.
     pub(crate) output_tps: Option<f64>,
     /// Good requests per second.

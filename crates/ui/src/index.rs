@@ -24,7 +24,7 @@ pub(crate) const FILE: &str = ".goodput-index.json";
 const NEW_FILE: &str = ".goodput-index.json.new";
 
 /// Changes whenever an entry is made in another way: an older index is made again.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Bytes of the file; a run takes about one thousand.
 const MOST_FILE: u64 = 256 << 20;

@@ -51,6 +51,17 @@ fn points_stand_where_they_belong() {
 }
 
 #[test]
+fn rings_have_a_mark_of_their_own() {
+    let mut plot = chart(vec![vec![dot(0.0, 0.0)], vec![dot(50.0, 50.0)], vec![dot(100.0, 100.0)]]);
+    plot.chart.series[1].tone = 0;
+    plot.chart.series[1].shape = Shape::Rings;
+    let page = draw(&plot);
+    assert_eq!(places(&page, 'x'), [(8, 0)], "{page}");
+    assert_eq!(places(&page, '#'), [(4, COLUMNS / 2)], "{page}");
+    assert!(page.contains("# series o"), "{page}");
+}
+
+#[test]
 fn a_logarithmic_axis_has_equal_decades() {
     let dots = vec![dot(1.0, 10.0), dot(2.0, 100.0), dot(3.0, 1000.0)];
     let page = draw(&log_chart(dots));

@@ -41,7 +41,7 @@ impl<'a> Key<'a> {
 pub fn key(key: &Key<'_>) -> String {
     let tone = key.tone % TONES;
     let line = match key.shape {
-        Shape::Points | Shape::Line | Shape::Steps => {
+        Shape::Points | Shape::Rings | Shape::Line | Shape::Steps => {
             format!("<path class=\"t{tone} join\" d=\"M1 7H25\"/>")
         }
         Shape::Marks | Shape::Bars => String::new(),

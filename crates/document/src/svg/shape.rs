@@ -34,7 +34,7 @@ impl PlotArea {
 
 pub(super) fn draw(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     match series.shape {
-        Shape::Points => {
+        Shape::Points | Shape::Rings => {
             join(out, series, plot, false);
             marks(out, series, plot);
         }
@@ -71,7 +71,8 @@ fn join(out: &mut String, series: &ChartSeries, plot: &PlotArea, in_steps: bool)
     if !path.is_empty() {
         let solid = if plot.is_alone { " solid" } else { "" };
         // The script reads values of a line off its path; points tell their own.
-        let name = if series.shape == Shape::Points { "" } else { &series.name };
+        let tells = matches!(series.shape, Shape::Points | Shape::Rings);
+        let name = if tells { "" } else { &series.name };
         let _ = write!(out, "<path class=\"t{} join{}\" data-name=\"", tone(series), solid);
         escape(out, name);
         let _ = write!(out, "\" d=\"{path}\"/>");
@@ -123,17 +124,20 @@ fn marks(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
 /// The mark of a series at a place.
 pub(super) fn mark(shape: Shape, tone: usize, x: f64, y: f64) -> String {
     let tone = tone % TONES;
+    let class = if shape == Shape::Rings { "ring" } else { "mark" };
     let path = match (shape, tone % 4) {
         (Shape::Line | Shape::Steps, _) => return String::new(),
         (Shape::Bars, _) => format!("M{:.1} {:.1}h10v10h-10z", x - 5.0, y - 5.0),
         (_, 0) => {
-            return format!("<circle class=\"t{tone} mark\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
+            return format!(
+                "<circle class=\"t{tone} {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
+            );
         }
         (_, 1) => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
         (_, 2) => format!("M{x:.1} {:.1}l4.5 8h-9z", y - 4.5),
         _ => format!("M{x:.1} {:.1}l5 5l-5 5l-5-5z", y - 5.0),
     };
-    format!("<path class=\"t{tone} mark\" d=\"{path}\"/>")
+    format!("<path class=\"t{tone} {class}\" d=\"{path}\"/>")
 }
 
 fn bars(out: &mut String, series: &ChartSeries, plot: &PlotArea) {

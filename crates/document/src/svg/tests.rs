@@ -40,6 +40,22 @@ fn what_cannot_be_shown_leaves_a_gap() {
     assert!(inline(&broken).contains("nothing to draw"));
 }
 
+#[test]
+fn rings_have_the_tone_of_their_points_and_no_filling() {
+    let series = |name: &str, shape| {
+        ChartSeries::new(name, shape, 1, vec![Dot::new(1.0, 10.0), Dot::new(2.0, 20.0)])
+    };
+    let both = [series("p50", Shape::Points), series("p99", Shape::Rings)];
+    let chart = Chart { series: both.to_vec(), ..chart() };
+    let page = inline(&chart);
+    assert_eq!(page.matches("class=\"t1 mark\"").count(), 2, "{page}");
+    assert_eq!(page.matches("class=\"t1 ring\"").count(), 2, "{page}");
+    // Both are joined by a line of their tone, and a legend shows both signs.
+    assert_eq!(page.matches("class=\"t1 join\"").count(), 2, "{page}");
+    let keys: Vec<String> = chart.keys().iter().map(key).collect();
+    assert!(keys[0].contains("t1 mark") && keys[1].contains("t1 ring"), "{keys:?}");
+}
+
 fn stack() -> Stack {
     Stack {
         name: "steps",

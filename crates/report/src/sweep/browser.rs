@@ -41,7 +41,7 @@ fn charts(view: &SweepView<'_>) -> Vec<Chart> {
         load::goodputs(summary),
         distributions::charts(view),
         users::charts(summary),
-        users::loop_charts(summary),
+        crate::sweep::loops::charts(summary),
         server::charts(view),
     ];
     parts.into_iter().flatten().collect()

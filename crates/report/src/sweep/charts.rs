@@ -1,14 +1,14 @@
 //! The charts of a sweep.
 
 use goodput_campaign::sweep::{
-    Axis, Figures, Goodput, Level, PointSpread, PointSummary, Purpose, SweepPlan, SweepSummary,
+    Axis, Figures, Goodput, PointSpread, PointSummary, SweepPlan, SweepSummary,
 };
 use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, SloTerm};
 
 use super::browser::{load, server, users};
 use super::{level_number, on_curve, unit};
 use goodput_document::TextPlot;
-use goodput_document::number::{amount, cell};
+use goodput_document::number::amount;
 use goodput_document::svg::{Chart, Rule};
 use goodput_model::plain;
 
@@ -16,8 +16,6 @@ use goodput_model::plain;
 const ROWS: usize = 12;
 /// Levels that span more than this stand on a logarithmic axis.
 const WIDE: f64 = 20.0;
-/// A twin is one where as many are in flight, within this share.
-const ALIKE: f64 = 0.25;
 
 /// The latency that a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +73,16 @@ impl Latency {
             Self::Tpot => "tpot-over-throughput",
             Self::Itl => "itl-over-throughput",
             Self::E2e => "e2e-over-throughput",
+        }
+    }
+
+    /// That of the chart of open and closed loops over what the server completes.
+    pub(crate) fn loops_chart(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft-by-loop",
+            Self::Tpot => "tpot-by-loop",
+            Self::Itl => "itl-by-loop",
+            Self::E2e => "e2e-by-loop",
         }
     }
 
@@ -185,7 +193,7 @@ pub(crate) fn user_speeds<'a>(
 }
 
 /// A chart of the browser on a terminal, where it has something to show.
-fn small(chart: Chart, title: &str) -> Option<TextPlot> {
+pub(super) fn small(chart: Chart, title: &str) -> Option<TextPlot> {
     (!chart.is_empty()).then(|| TextPlot { title: title.to_owned(), rows: ROWS - 2, chart })
 }
 
@@ -208,63 +216,4 @@ pub(crate) fn batch_medians(points: &[&PointSummary], latency: Latency) -> Vec<(
 /// TTFT and TPOT over the batch, where the server tells it.
 pub(super) fn batches(summary: &SweepSummary) -> Option<TextPlot> {
     small(server::batches(summary), "Medians in ms (logarithmic) over the server's batch size")
-}
-
-/// A closed-loop point and the open-loop one with as many in flight: how many, and p99 TTFT.
-pub(crate) struct LoopTwins {
-    pub(crate) users: f64,
-    pub(crate) open: (f64, f64),
-    pub(crate) closed: (f64, f64),
-}
-
-impl LoopTwins {
-    /// How many times as long the open loop takes.
-    pub(crate) fn ratio(&self) -> f64 {
-        self.open.1 / self.closed.1
-    }
-}
-
-/// The closed-loop points that have a partner, by how many are in flight.
-pub(crate) fn pairs(summary: &SweepSummary) -> Vec<LoopTwins> {
-    let figures = |point: &PointSummary| {
-        let figures = &point.point.figures;
-        let in_flight = figures.in_flight.filter(|n| n.is_finite() && *n > 0.0)?;
-        Some((in_flight, figures.ttft_ms.p99?.value)).filter(|(_, p99)| p99.is_finite())
-    };
-    let open: Vec<(f64, f64)> = on_curve(&summary.points)
-        .into_iter()
-        .filter(|point| matches!(point.point.ask.level, Level::Rate(_)))
-        .filter_map(figures)
-        .collect();
-    let pair = |point: &PointSummary| {
-        let closed = figures(point)?;
-        let apart = |open: &(f64, f64)| (open.0 / closed.0).ln().abs();
-        let open = open.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-        let is_alike = apart(open) <= (1.0 + ALIKE).ln();
-        is_alike.then(|| LoopTwins { users: point.point.ask.level.value(), open: *open, closed })
-    };
-    let twins = summary.points.iter().filter(|point| point.point.ask.purpose == Purpose::Twin);
-    let mut pairs: Vec<LoopTwins> = twins.filter_map(pair).collect();
-    pairs.sort_by(|a, b| a.closed.0.total_cmp(&b.closed.0));
-    pairs
-}
-
-/// The same number in flight, made by open and by closed loops.
-pub(super) fn twins(summary: &SweepSummary) -> Option<TextPlot> {
-    let chart = users::loop_charts(summary).into_iter().next()?;
-    small(chart, "p99 TTFT in ms (logarithmic) over requests in flight")
-}
-
-/// What the widest pair says; nothing without pairs.
-pub(crate) fn loops(pairs: &[LoopTwins]) -> Option<String> {
-    let widest = pairs.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
-    Some(format!(
-        "with {} in flight, p99 TTFT is {} ms in the open loop and {} ms in the closed one: {:.1} \
-         times. Users who wait for answers send less when the server is slow, so a closed loop \
-         does not see the queue",
-        amount(widest.open.0),
-        cell(widest.open.1),
-        cell(widest.closed.1),
-        widest.ratio()
-    ))
 }

@@ -9,7 +9,7 @@ use goodput_model::Verdict;
 use goodput_stats::SloState;
 
 use super::browser::named_level;
-use super::charts::{Latency, LoopTwins, per_gpu};
+use super::charts::{Latency, per_gpu};
 use super::{bare, bare_percent, level, level_number, level_on, on_curve, pooled, purpose, unit};
 use goodput_document::number::{cell, count, range};
 use goodput_document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
@@ -165,20 +165,6 @@ pub(super) fn percentiles(summary: &SweepSummary) -> Table {
         }
     }
     Table { above: title, ..table.table }
-}
-
-/// Closed-loop points and their partners.
-pub(super) fn loops(pairs: &[LoopTwins]) -> Table {
-    let caption = "Closed-loop points and the open-loop points with as many requests in flight";
-    let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
-    Table::from_subjects("Open and closed loops", caption, pairs)
-        .right("users", 7, |pair| format!("{:.0}", pair.users))
-        .right("open: in flight", 17, |pair| cell(pair.open.0))
-        .with(p99(), |pair| cell(pair.open.1))
-        .right("closed: in flight", 19, |pair| cell(pair.closed.0))
-        .with(p99(), |pair| cell(pair.closed.1))
-        .right("ratio", 7, |pair| cell(pair.ratio()))
-        .table
 }
 
 fn share_delivered(point: &PointSummary) -> Cell {

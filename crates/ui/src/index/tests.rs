@@ -127,9 +127,9 @@ fn an_index_that_is_missing_damaged_or_of_another_version_is_made_again() {
         drop(opened());
     }
     let text = String::from_utf8(whole).unwrap();
-    let format = "\"format\":4,";
+    let format = "\"format\":5,";
     assert!(text.contains(format), "{text}");
-    fs::write(&file, text.replace(format, "\"format\":5,").replace("run-0", "other")).unwrap();
+    fs::write(&file, text.replace(format, "\"format\":6,").replace("run-0", "other")).unwrap();
     drop(opened());
     assert!(fs::read_to_string(&file).unwrap().contains(format));
     // While it is in use.

@@ -106,11 +106,24 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
         series,
         rules: Vec::new(),
     };
+    let loops = has_both_loops(&overlay.curves).then(|| {
+        let title = format!("{metric} p50 and p99 over completed requests per second");
+        let series = loops(overlay);
+        let chart = chart(
+            "latency-loops",
+            title,
+            "completed requests per second",
+            axis(&format!("{metric} (ms)"), &series),
+            series,
+        );
+        let says = format!("{} Filled marks are the p50, hollow ones the p99.", chart.says);
+        Chart { says, ..chart }
+    });
     let by_load = over(|point| point.rps);
     let by_tokens = over(|point| point.output_tps);
     let axis = axis(&latency, &by_load);
     let (load, tokens) = ("requests per second", "output tokens per second");
-    vec![
+    let rest = [
         chart("latency-load", format!("{latency} over load"), load, axis.clone(), by_load),
         chart("latency-tokens", format!("{latency} over throughput"), tokens, axis, by_tokens),
         chart(
@@ -120,7 +133,35 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
             ChartAxis::linear("good requests per second"),
             good,
         ),
-    ]
+    ];
+    loops.into_iter().chain(rest).collect()
+}
+
+/// Whether some of these curves are of an open loop and others of a closed one: over offered load
+/// there is nothing to compare them by.
+fn has_both_loops(curves: &[OverlayCurve]) -> bool {
+    let mut points = curves.iter().flat_map(|curve| &curve.points);
+    let first = points.next().map(|point| point.is_closed_loop);
+    points.any(|point| Some(point.is_closed_loop) != first)
+}
+
+/// Median and 99th percentile of each curve, in its tone, over what the server completes.
+fn loops(overlay: &Overlay) -> Vec<ChartSeries> {
+    let of = |percentile: &'static str, shape| {
+        let chosen = Overlay { percentile, ..overlay.clone() };
+        let all = series(&overlay.curves, |point| {
+            let FigureInterval { value, low, high } = chosen.latency(point)?;
+            let note = chosen.note(point);
+            Some(Dot { x: point.completed_rps?, y: value, low, high, note })
+        });
+        let named = all.into_iter().map(move |one| {
+            let name = format!("{} {percentile}", one.name);
+            ChartSeries { name, shape, ..one }
+        });
+        named.collect::<Vec<_>>()
+    };
+    let pairs = of("p50", Shape::Points).into_iter().zip(of("p99", Shape::Rings));
+    pairs.flat_map(|(p50, p99)| [p50, p99]).collect()
 }
 
 fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<ChartSeries> {

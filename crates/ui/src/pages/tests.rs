@@ -162,6 +162,30 @@ fn every_curve_has_a_point_for_every_level() {
 }
 
 #[test]
+fn open_and_closed_loops_share_a_chart_over_what_was_completed() {
+    let mut curves =
+        vec![curve("rates", &[&[105.0], &[450.0]]), curve("users", &[&[88.0], &[95.0]])];
+    for point in curves.iter_mut().flat_map(|curve| &mut curve.points) {
+        point.completed_rps = point.rps.map(|rps| 0.75 * rps);
+        point.ttft.p50 = point.ttft.p99.map(|p99| FigureInterval { value: p99.value / 2.0, ..p99 });
+    }
+    let alike = overlay_page(&overlay(curves.clone()));
+    assert!(!alike.contains("latency-loops"), "{alike}");
+    for point in &mut curves[1].points {
+        point.is_closed_loop = true;
+    }
+    let page = overlay_page(&overlay(curves));
+    let chart =
+        page.split("id=\"latency-loops-t\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    // p50 and p99 of two points of each; a curve has one tone, and its p99 is hollow.
+    assert_eq!(chart.matches("class=\"dot\"").count(), 8, "{chart}");
+    assert_eq!(chart.matches("class=\"t0 ring\"").count(), 2, "{chart}");
+    assert_eq!(chart.matches("class=\"t1 mark\"").count(), 2, "{chart}");
+    assert!(chart.contains("users p99: 2/s · 95.00 ms · 20.00 tokens/s"), "{chart}");
+    assert!(chart.contains(">completed requests per second</text>"), "{chart}");
+}
+
+#[test]
 fn a_run_has_a_live_part_only_while_it_goes_on() {
     let mut run = RunPage { row: row(), ..RunPage::default() };
     run.row.entry.notes.text = "one\n\ntwo".to_owned();

@@ -1,14 +1,12 @@
-//! What a user gets: over load, against what a GPU gives, and in open and closed loops.
+//! What a user gets: over load, and against what a GPU gives.
 
 use goodput_campaign::sweep::{PointSummary, SweepSummary};
 
 use super::load::{dots, over};
 use super::named_level;
-use crate::sweep::{
-    LoopTwins, level_axis, level_number, loops, on_curve, pairs, per_gpu, unit, user_speeds,
-};
+use crate::sweep::{level_axis, level_number, on_curve, per_gpu, unit, user_speeds};
 use goodput_document::number::cell;
-use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
+use goodput_document::svg::{Chart, ChartSeries, Dot, Shape};
 
 pub(crate) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let points = on_curve(&summary.points);
@@ -49,27 +47,4 @@ pub(crate) fn against(summary: &SweepSummary) -> Chart {
         )
         .over("tok/s per user (median)", format!("output tok/s {per}"))
         .series([ChartSeries::new("a point", Shape::Marks, 0, all.into_iter().map(dot).collect())])
-}
-
-/// The same number in flight, made by open and by closed loops.
-pub(crate) fn loop_charts(summary: &SweepSummary) -> Vec<Chart> {
-    let pairs = pairs(summary);
-    let Some(says) = loops(&pairs) else { return Vec::new() };
-    let series = |name: &str, tone, of: fn(&LoopTwins) -> (f64, f64)| {
-        let dot = |pair: &LoopTwins| {
-            let (x, y) = of(pair);
-            Dot::noted(x, y, format!("{} in flight, {} ms", cell(x), cell(y)))
-        };
-        let dots = pairs.iter().map(dot).collect();
-        ChartSeries::new(name, Shape::Points, tone, dots)
-    };
-    vec![
-        Chart::new("open-and-closed", "p99 TTFT over requests in flight")
-            .says(says + ".")
-            .over("requests in flight", ChartAxis::log("ms"))
-            .series([
-                series("open loop", 0, |pair| pair.open),
-                series("closed loop", 1, |pair| pair.closed),
-            ]),
-    ]
 }
