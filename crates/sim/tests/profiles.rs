@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{drain, engine, poisson, quantile, unique};
+use common::{changed, drain, engine, poisson, quantile, unique};
 use goodput_model::Nanos;
 use goodput_model::random::{Domain, RandomStream};
 use goodput_sim::{EngineProfile, JobArrival, JobOutcome, Profile, StepCost, StepShape, simulate};
@@ -86,8 +86,12 @@ fn the_70b_decodes_as_fast_as_its_table_says() {
 
 /// Chat traffic: log-normal lengths, clipped; `centre` makes the median, or the mean, 500 and 200.
 fn chat(rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
-    poisson(7, rate, (rate * seconds) as u64, |id| {
-        let mut lengths = RandomStream::new(7, Domain::Lengths, id);
+    seeded_chat(7, rate, seconds, centre)
+}
+
+fn seeded_chat(seed: u64, rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
+    poisson(seed, rate, (rate * seconds) as u64, |id| {
+        let mut lengths = RandomStream::new(seed, Domain::Lengths, id);
         let prompt = lengths.log_normal(500.0 * centre, 0.8).clamp(50.0, 4000.0) as u32;
         let output = lengths.log_normal(200.0 * centre, 0.8).clamp(10.0, 2000.0) as u32;
         unique(id, prompt, output)
@@ -100,10 +104,15 @@ fn ttft(profile: &Profile, rate: f64, seconds: f64, centre: f64) -> (f64, f64) {
 }
 
 fn ttft_of(profile: &Profile, arrivals: Vec<JobArrival>) -> (f64, f64) {
+    ttft_from(profile, arrivals, Nanos::from_millis(60_000))
+}
+
+/// Median and 99th percentile of TTFT of the requests that arrive from this instant on.
+fn ttft_from(profile: &Profile, arrivals: Vec<JobArrival>, begin: Nanos) -> (f64, f64) {
     let outcomes = simulate(&mut engine(profile), arrivals);
     let mut values: Vec<f64> = outcomes
         .iter()
-        .filter(|outcome| outcome.arrived >= Nanos::from_millis(60_000))
+        .filter(|outcome| outcome.arrived >= begin)
         .map(|outcome| (outcome.first_token.unwrap() - outcome.arrived).as_ms())
         .collect();
     (quantile(&mut values, 0.5), quantile(&mut values, 0.99))
@@ -128,6 +137,52 @@ fn the_70b_under_chat_traffic() {
     // The given curve passes 500 ms at about 22 requests/s: this one between 21 and 23.
     let (_, p99) = ttft(&profile, 23.0, 600.0, 1.0);
     assert!(p99 > 500.0, "{p99}");
+}
+
+/// The same over a minute of an engine that was empty before: the medians of nine such minutes.
+fn minute(profile: &Profile, rate: f64) -> (f64, f64) {
+    let runs =
+        (1..=9).map(|seed| ttft_from(profile, seeded_chat(seed, rate, 60.0, 1.0), Nanos::ZERO));
+    let (mut p50, mut p99): (Vec<f64>, Vec<f64>) = runs.unzip();
+    (quantile(&mut p50, 0.5), quantile(&mut p99, 0.5))
+}
+
+/// The 70B with fewer prompt tokens in a step, so that prompts wait for each other.
+fn small_budget() -> Profile {
+    changed(Profile::builtin("llama-70b-8xh100").unwrap(), &[("max_num_batched_tokens", "2048")])
+}
+
+/// Given: 82 and 95 ms at 1 request/s, 13 ms apart. Waiting for the step that runs, of 42 ms, spreads
+/// equal requests by 0.49 of a step, so no engine with these decode speeds has that p99.
+#[test]
+fn waiting_for_a_step_spreads_equal_requests_by_more_than_given() {
+    let profile = Profile::builtin("llama-70b-8xh100").unwrap();
+    let equal = poisson(7, 1.0, 3000, |id| unique(id, 512, 160));
+    let (p50, p99) = ttft_of(&profile, equal);
+    assert!(p99 - p50 > 0.49 * 42.0 && p50 < 82.0, "{p50} {p99}");
+}
+
+/// Given: p99 of 450 ms at 20 requests/s and 95 ms at 1. A smaller budget meets the first and misses the
+/// second by more than the profile does.
+#[test]
+fn a_smaller_budget_moves_the_p99_of_the_70b_from_one_end_to_the_other() {
+    let (small, large) = (small_budget(), Profile::builtin("llama-70b-8xh100").unwrap());
+    let (p50, p99) = ttft(&small, 20.0, 600.0, 1.0);
+    assert!((p50 / 135.0 - 1.0).abs() < 0.05 && (p99 / 450.0 - 1.0).abs() < 0.25, "{p50} {p99}");
+    let alone = |profile| ttft(profile, 1.0, 1200.0, 1.0).1;
+    assert!(alone(&small) > 1.15 * alone(&large), "{} {}", alone(&small), alone(&large));
+}
+
+/// Given: 5,000 and 30,000 ms at 40 requests/s, above what the engine carries. That is the length of a
+/// run, not a state: a minute has such figures, ten minutes have others.
+#[test]
+fn the_70b_beyond_its_limit_has_the_given_figures_in_a_minute() {
+    let profile = Profile::builtin("llama-70b-8xh100").unwrap();
+    let (p50, p99) = minute(&profile, 40.0);
+    assert!((2_500.0..10_000.0).contains(&p50), "{p50}");
+    assert!((15_000.0..60_000.0).contains(&p99), "{p99}");
+    let (later, _) = ttft(&profile, 40.0, 600.0, 1.0);
+    assert!(later > 10.0 * p50, "{later}");
 }
 
 #[test]
@@ -177,10 +232,16 @@ fn the_demo_is_quick_and_bends_between_40_and_60() {
 #[test]
 #[ignore = "prints a table"]
 fn print_the_70b_curve() {
-    let profile = Profile::builtin("llama-70b-8xh100").unwrap();
+    let (profile, small) = (Profile::builtin("llama-70b-8xh100").unwrap(), small_budget());
     for rate in [1.0, 5.0, 10.0, 15.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 30.0, 35.0, 40.0] {
-        let (a, b) = ttft(&profile, rate, 600.0, 1.0);
-        let (c, d) = ttft(&profile, rate, 600.0, MEAN);
-        println!("| {rate} | {a:.0} / {b:.0} | {c:.0} / {d:.0} |");
+        let columns = [
+            ttft(&profile, rate, 600.0, 1.0),
+            ttft(&profile, rate, 600.0, MEAN),
+            ttft(&small, rate, 600.0, 1.0),
+            minute(&profile, rate),
+            minute(&small, rate),
+        ];
+        let cells = columns.map(|(p50, p99)| format!("{p50:.0} / {p99:.0}"));
+        println!("| {rate} | {} |", cells.join(" | "));
     }
 }
