@@ -55,6 +55,7 @@ pub(crate) struct BatchingEngine {
 
 impl BatchingEngine {
     pub(crate) fn new(settings: &profile::BatchingProfile, seed: u64, token_of: TokenOf) -> Self {
+        let settings = settings.on_hardware();
         let kv = &settings.kv;
         let worker = |role| SimWorker::new(role, KvPool::new(kv.blocks.max(1), kv.prefix_caching));
         let workers = match settings.disaggregated {
@@ -68,10 +69,11 @@ impl BatchingEngine {
                 max_seqs: settings.scheduler.max_num_seqs.max(1) as usize,
                 budget: settings.scheduler.max_num_batched_tokens.max(1),
                 block_tokens: kv.block_tokens.max(1),
+                is_chunked: settings.scheduler.chunked_prefill,
                 drafts: settings.speculative.map_or(0, |speculative| speculative.tokens),
                 token_of,
             },
-            settings: settings.clone(),
+            settings,
             seed,
             now: Nanos::ZERO,
             warm: Nanos::ZERO,

@@ -23,8 +23,8 @@ mod step;
 pub use engine::SimEngine;
 pub use job::{Gauges, Output, QueueFull, SimJob, TokenOf};
 pub use profile::{
-    BatchingProfile, Delays, Disaggregated, EngineProfile, Kv, Profile, Scheduler, Speculative,
-    StartupCost, Time,
+    BatchingProfile, Delays, Disaggregated, EngineProfile, Hardware, Kv, Precision, Profile,
+    ProfileSetting, SETTINGS, Scheduler, SettingScope, Speculative, StartupCost, Time,
 };
 pub use simulate::{JobArrival, JobOutcome, simulate};
 pub use step::{StepCost, StepShape};

@@ -1,6 +1,7 @@
 //! Profiles: what an engine is like, as TOML.
 
 mod check;
+mod hardware;
 mod plain;
 mod set;
 mod slow;
@@ -11,6 +12,9 @@ use std::time::Duration;
 
 use goodput_model::Nanos;
 use serde::{Deserialize, Serialize};
+
+pub use hardware::{Hardware, Precision};
+pub use set::{ProfileSetting, SETTINGS, SettingScope};
 
 use crate::step::StepCost;
 use goodput_model::{Delay, LengthDistribution};
@@ -71,6 +75,8 @@ pub struct BatchingProfile {
     pub speculative: Option<Speculative>,
     /// Workers of their own for prefill.
     pub disaggregated: Option<Disaggregated>,
+    /// What it runs on, relative to what the rest describes.
+    pub hardware: Hardware,
     /// What the first requests pay.
     pub start: StartupCost,
 }
@@ -83,6 +89,10 @@ pub struct Scheduler {
     pub max_num_seqs: u32,
     /// Tokens that one step may compute.
     pub max_num_batched_tokens: u32,
+    /// Whether a prompt may be computed in parts, together with what decodes. Otherwise whole prompts
+    /// go first, in steps of their own, and decoding waits for them.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    pub chunked_prefill: bool,
     /// Requests that may wait; more are refused. Without it all may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_queue: Option<u32>,
@@ -111,6 +121,11 @@ fn block_tokens() -> u32 {
 
 fn on() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_on(value: &bool) -> bool {
+    *value
 }
 
 /// Speculative decoding: some draft tokens are checked with each decode step.
@@ -225,6 +240,8 @@ struct ProfileText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     disaggregated: Option<Disaggregated>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    hardware: Option<Hardware>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<StartupCost>,
 }
 
@@ -266,7 +283,8 @@ impl Profile {
     }
 
     fn assemble(text: ProfileText) -> Result<Self, String> {
-        let extra = text.speculative.is_some() || text.disaggregated.is_some();
+        let extra =
+            text.speculative.is_some() || text.disaggregated.is_some() || text.hardware.is_some();
         let engine = match (text.delays, text.scheduler, text.kv, text.step) {
             (Some(delays), None, None, None) if !extra && text.start.is_none() => {
                 EngineProfile::Delays(delays)
@@ -278,13 +296,14 @@ impl Profile {
                     step,
                     speculative: text.speculative,
                     disaggregated: text.disaggregated,
+                    hardware: text.hardware.unwrap_or_default(),
                     start: text.start.unwrap_or_default(),
                 }))
             }
             _ => {
                 return Err(
                     "a profile has either [delays] only, or [scheduler], [kv], and [step], with \
-                     optional [speculative], [disaggregated], and [start]"
+                     optional [speculative], [disaggregated], [hardware], and [start]"
                         .to_owned(),
                 );
             }
@@ -315,6 +334,7 @@ impl Profile {
             step: None,
             speculative: None,
             disaggregated: None,
+            hardware: None,
             start: None,
         };
         match &self.engine {
@@ -325,6 +345,7 @@ impl Profile {
                 text.step = Some(batching.step.clone());
                 text.speculative = batching.speculative;
                 text.disaggregated = batching.disaggregated;
+                text.hardware = Some(batching.hardware).filter(|it| !it.is_native());
                 text.start = Some(batching.start);
             }
         }

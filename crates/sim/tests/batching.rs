@@ -94,6 +94,39 @@ fn a_long_prompt_goes_in_chunks_while_others_decode() {
 }
 
 #[test]
+fn whole_prompts_go_first_where_there_are_no_chunks() {
+    let mut engine = engine(&small(&[("chunked_prefill", "off")]));
+    submit(&mut engine, 0, 1, 10, 6);
+    advance(&mut engine, 1);
+    submit(&mut engine, 1, 2, 250, 2);
+    let out = drain(&mut engine);
+    // 11; then 250 tokens in one step, beyond the budget of 100, for which the first waits 35 ms.
+    assert_eq!(instants(&out, 2), [46.0, 56.0]);
+    assert_eq!(instants(&out, 1), [11.0, 56.0, 66.0, 76.0, 86.0, 96.0]);
+}
+
+#[test]
+fn whole_prompts_share_a_step_as_far_as_they_fit() {
+    let mut engine = engine(&small(&[("chunked_prefill", "off")]));
+    for (id, prompt) in [(1, 60), (2, 40), (3, 1), (4, 99)] {
+        submit(&mut engine, 0, id, prompt, 2);
+    }
+    let out = drain(&mut engine);
+    // 100 tokens, 100 tokens, and then all decode.
+    let first = |id| instants(&out, id)[0];
+    assert_eq!([first(1), first(2), first(3), first(4)], [20.0, 20.0, 40.0, 40.0]);
+    assert!((1..=4).all(|id| instants(&out, id)[1] == 50.0), "{out:?}");
+    // With prefill workers of its own, the decode worker never waits for a prompt.
+    let apart = [("chunked_prefill", "off"), ("disaggregated", "1")];
+    let mut engine = common::engine(&small(&apart));
+    submit(&mut engine, 0, 1, 10, 4);
+    submit(&mut engine, 0, 2, 150, 1);
+    let out = drain(&mut engine);
+    assert_eq!(instants(&out, 1), [11.0, 21.0, 31.0, 41.0]);
+    assert_eq!(instants(&out, 2), [36.0]);
+}
+
+#[test]
 fn the_budget_holds_in_every_step() {
     // Alone, n tokens take ceil(n / 100) steps of 10 ms and n tenths of a millisecond.
     for (prompt, steps) in [(99, 1), (100, 1), (101, 2), (200, 2), (950, 10)] {

@@ -19,13 +19,15 @@ fn variant(number: usize, blocks: u32) -> Profile {
         2 => changed(base, &[("speculative", "3:0.6"), ("first_use", "5ms")]),
         3 => changed(base, &[("disaggregated", "2"), ("cold_start", "70ms")]),
         4 => changed(base, &[("speculative", "2:0.9"), ("disaggregated", "1")]),
+        5 => changed(base, &[("chunked_prefill", "off"), ("precision", "fp8")]),
+        6 => changed(base, &[("chunked_prefill", "off"), ("disaggregated", "1"), ("tp", "2")]),
         _ => {
             let default = Profile::builtin("default").unwrap();
             changed(default, &[("slots", "3"), ("ttft", "exp:20ms"), ("itl", "uniform:1ms:9ms")])
         }
     }
 }
-const VARIANTS: usize = 6;
+const VARIANTS: usize = 8;
 
 /// Blocks that every generated request fits in: 47 + 20 tokens.
 const LEAST: u32 = 17;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{Nanos, Slo};
 use goodput_sim::{
-    BatchingProfile, EngineProfile, JobArrival, JobOutcome, Kv, Profile, Scheduler, SimEngine,
-    SimJob, StartupCost, StepCost, Time, simulate,
+    BatchingProfile, EngineProfile, Hardware, JobArrival, JobOutcome, Kv, Profile, Scheduler,
+    SimEngine, SimJob, StartupCost, StepCost, Time, simulate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,7 @@ impl Parameters {
         let scheduler = Scheduler {
             max_num_seqs: self.max_seqs,
             max_num_batched_tokens: STEP_TOKENS.max(self.max_seqs),
+            chunked_prefill: true,
             max_queue: None,
             frontend: Time(frontend),
         };
@@ -131,6 +132,7 @@ impl Parameters {
                 step,
                 speculative: None,
                 disaggregated: None,
+                hardware: Hardware::default(),
                 start: StartupCost::default(),
             })),
         };

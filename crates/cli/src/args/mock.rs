@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use goodput_sim::{SETTINGS, SettingScope};
 use goodput_workload::PRESETS;
 
 use super::value::positive_time;
@@ -51,7 +52,7 @@ pub(crate) struct MockArgs {
     pub(crate) profile: String,
 
     /// Change a setting of the profile, such as `max_num_seqs=64`; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, long_help = set_help())]
     pub(crate) set: Vec<(String, String)>,
 
     /// Delay from getting a slot to the first token
@@ -140,6 +141,17 @@ fn simulated_rate(text: &str) -> Result<f64, String> {
     let rate = text.trim().parse::<f64>().ok();
     rate.filter(|rate| *rate > 0.0 && *rate <= 100_000.0)
         .ok_or_else(|| "a rate is a number of requests per second, as in 1,5,20".to_owned())
+}
+
+/// The settings, group by group.
+fn set_help() -> String {
+    let of = |(scope, heading): (SettingScope, &str)| {
+        let own = SETTINGS.iter().filter(|setting| setting.scope == scope);
+        let own = own.map(|one| format!("  {}={}  {}", one.key, one.value, one.about));
+        format!("Settings of {heading}:\n{}", own.collect::<Vec<_>>().join("\n"))
+    };
+    let groups = SettingScope::ALL.map(of).join("\n");
+    format!("Change a setting of the profile; can be repeated\n\n{groups}")
 }
 
 fn fault_help() -> String {

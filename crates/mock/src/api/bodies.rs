@@ -1,6 +1,6 @@
 //! Small endpoints: tokens of a text and back, the list of models, the version.
 
-use goodput_sim::{EngineProfile, Profile};
+use goodput_sim::{EngineProfile, Precision, Profile};
 use serde_json::{Value, json};
 
 use super::ask::{RequestRules, check_model};
@@ -107,6 +107,14 @@ pub(crate) fn server_info(profile: &Profile) -> Vec<u8> {
             ("max_num_seqs", Some(json!(engine.scheduler.max_num_seqs))),
             ("max_num_batched_tokens", Some(json!(engine.scheduler.max_num_batched_tokens))),
             ("max_queue", engine.scheduler.max_queue.map(|most| json!(most))),
+            ("enable_chunked_prefill", Some(json!(engine.scheduler.chunked_prefill))),
+            ("tensor_parallel_size", Some(json!(engine.hardware.tensor_parallel))),
+            // As vLLM does, nothing where nothing is quantized.
+            (
+                "quantization",
+                (engine.hardware.precision != Precision::Native)
+                    .then(|| json!(engine.hardware.precision.to_string())),
+            ),
             ("block_size", Some(json!(engine.kv.block_tokens))),
             ("enable_prefix_caching", Some(json!(engine.kv.prefix_caching))),
         ]),

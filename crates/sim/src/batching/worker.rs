@@ -26,6 +26,8 @@ pub(super) struct BatchRules {
     pub(super) max_seqs: usize,
     pub(super) budget: u32,
     pub(super) block_tokens: u32,
+    /// Whether prompts are computed in parts, with what decodes.
+    pub(super) is_chunked: bool,
     pub(super) drafts: u32,
     pub(super) token_of: TokenOf,
 }
@@ -96,7 +98,8 @@ impl SimWorker {
     }
 
     /// Puts the next step together: running sequences first, then waiting ones while there is
-    /// budget, place and memory. A step that preempts a sequence admits none.
+    /// budget, place and memory. A step that preempts a sequence admits none. Where prompts are not
+    /// computed in parts, those that wait go first, whole and alone.
     pub(super) fn plan(
         &mut self,
         at: Nanos,
@@ -106,6 +109,12 @@ impl SimWorker {
         self.drop_gone(table);
         let mut plan = StepPlan::default();
         let mut budget = rules.budget;
+        if !rules.is_chunked && self.role != WorkerRole::Decode {
+            self.admit_all(at, rules, table, &mut plan, &mut budget);
+            if plan.shape.tokens() > 0 {
+                return plan;
+            }
+        }
         let mut next = 0;
         while budget > 0
             && let Some(&index) = self.running.get(next)
@@ -125,18 +134,32 @@ impl SimWorker {
             budget -= tokens;
             next += 1;
         }
-        while plan.preempted.is_empty() && budget > 0 && self.running.len() < rules.max_seqs {
+        if plan.preempted.is_empty() && (rules.is_chunked || self.role == WorkerRole::Decode) {
+            self.admit_all(at, rules, table, &mut plan, &mut budget);
+        }
+        plan
+    }
+
+    /// Admits those that wait, in their order, while there is budget, place and memory.
+    fn admit_all(
+        &mut self,
+        at: Nanos,
+        rules: &BatchRules,
+        table: &mut SequenceTable,
+        plan: &mut StepPlan,
+        budget: &mut u32,
+    ) {
+        while *budget > 0 && self.running.len() < rules.max_seqs {
             let Some(index) = self.head(table) else { break };
             let Some(sequence) = table.get_mut(index) else { break };
-            let Some(tokens) = self.admit(sequence, budget, rules, &mut plan) else { break };
+            let Some(tokens) = self.admit(sequence, *budget, rules, plan) else { break };
             sequence.place = SequencePlace::Running;
             sequence.admitted.get_or_insert(at);
-            self.schedule(sequence, tokens, rules, &mut plan);
-            budget -= tokens;
+            self.schedule(sequence, tokens, rules, plan);
+            *budget = budget.saturating_sub(tokens);
             self.waiting.pop_front();
             self.running.push(index);
         }
-        plan
     }
 
     fn drafts(&self, rules: &BatchRules) -> u32 {
@@ -170,7 +193,8 @@ impl SimWorker {
     }
 
     /// Gives a waiting sequence what the cache has of it, and says how many tokens it computes in
-    /// this step; nothing if not all of its tokens fit, though a chunk may come first.
+    /// this step; nothing if not all of its tokens fit into the cache, though a chunk may come first,
+    /// or if a whole prompt does not fit into what is left of the step.
     fn admit(
         &mut self,
         sequence: &mut Sequence,
@@ -190,9 +214,13 @@ impl SimWorker {
         let hit = self.found.len() as u32 * rules.block_tokens;
         let before = if self.role == WorkerRole::Decode { known - 1 } else { hit };
         sequence.computed = before;
-        let tokens = sequence.wants(self.drafts(rules)).min(budget);
+        let wanted = sequence.wants(self.drafts(rules));
+        // A whole prompt that is longer than any budget has a step for itself.
+        let is_whole = !rules.is_chunked && self.role != WorkerRole::Decode;
+        let tokens = if is_whole { wanted } else { wanted.min(budget) };
+        let has_room = tokens <= budget || budget == rules.budget;
         let blocks = known.max(before + tokens).div_ceil(rules.block_tokens);
-        if self.pool.free() < blocks - self.found.len() as u32 + idle {
+        if !has_room || self.pool.free() < blocks - self.found.len() as u32 + idle {
             sequence.computed = 0;
             return None;
         }

@@ -9,7 +9,7 @@ use super::{
 use crate::step::StepCost;
 
 /// Requests, sequences and slots at most: beyond it a profile is a slip of the keyboard.
-const MANY: u32 = 10_000_000;
+pub(super) const MANY: u32 = 10_000_000;
 
 /// A day: longer than any step, transfer or start.
 const LONG: Duration = Duration::from_hours(24);
@@ -48,6 +48,7 @@ impl BatchingProfile {
         if let Some(disaggregated) = &self.disaggregated {
             disaggregated.check()?;
         }
+        self.hardware.check()?;
         short("cold_start", self.start.cold_start)?;
         short("idle_timeout", self.start.idle_timeout.unwrap_or_default())?;
         short("first_use", self.start.first_use)

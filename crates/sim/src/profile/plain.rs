@@ -34,7 +34,7 @@ impl Profile {
         let cache = match &self.engine {
             EngineProfile::Delays(_) => u32::MAX,
             EngineProfile::Batching(batching) => {
-                batching.kv.blocks.saturating_mul(batching.kv.block_tokens)
+                batching.kv_blocks().saturating_mul(batching.kv.block_tokens)
             }
         };
         self.max_model_len.min(cache)
@@ -50,7 +50,7 @@ impl Profile {
                 "continuous batching, {} sequences, {} tokens per step, {} KV blocks",
                 batching.scheduler.max_num_seqs,
                 batching.scheduler.max_num_batched_tokens,
-                batching.kv.blocks
+                batching.kv_blocks()
             ),
         }
     }

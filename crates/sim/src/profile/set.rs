@@ -5,14 +5,97 @@ use std::str::FromStr;
 
 use super::{BatchingProfile, Delays, Disaggregated, EngineProfile, Profile, Speculative};
 
-/// Keys that every profile knows.
-const COMMON: &str =
-    "model, max_model_len, default_tokens, answer, image_tokens, max_queue, time_factor";
-/// Keys of a profile with [delays].
-const DELAYS: &str = "ttft, itl, slots";
-/// Keys of a profile with [scheduler].
-const BATCHING: &str = "max_num_seqs, max_num_batched_tokens, kv_blocks, prefix_caching, \
-                        speculative, disaggregated, cold_start, idle_timeout, first_use, frontend";
+/// A setting that `key=value` changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProfileSetting {
+    /// Its key.
+    pub key: &'static str,
+    /// What a value looks like.
+    pub value: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Which profiles have it.
+    pub scope: SettingScope,
+}
+
+/// Which profiles have a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingScope {
+    /// All.
+    All,
+    /// Those with fixed or drawn delays.
+    Delays,
+    /// Those with continuous batching.
+    Batching,
+}
+
+impl SettingScope {
+    /// All of them, in the order of [`SETTINGS`], each with a heading.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::All, "every profile"),
+        (Self::Delays, "profiles with delays"),
+        (Self::Batching, "profiles with batching"),
+    ];
+}
+
+const fn setting(
+    scope: SettingScope,
+    key: &'static str,
+    value: &'static str,
+    about: &'static str,
+) -> ProfileSetting {
+    ProfileSetting { key, value, about, scope }
+}
+
+use SettingScope::{All, Batching, Delays as OfDelays};
+
+/// Every setting, as help, messages and docs/profiles.md have it.
+pub const SETTINGS: [ProfileSetting; 23] = [
+    setting(All, "model", "NAME", "name of the model"),
+    setting(All, "max_model_len", "TOKENS", "prompt and answer together"),
+    setting(All, "default_tokens", "TOKENS", "length of an answer without a limit"),
+    setting(All, "answer", "LENGTHS|none", "length at which answers end by themselves"),
+    setting(All, "image_tokens", "TOKENS", "prompt tokens of an image"),
+    setting(All, "max_queue", "N|none", "requests that may wait"),
+    setting(All, "time_factor", "FACTOR", "multiplies every time of the engine as set so far"),
+    setting(OfDelays, "ttft", "DELAY", "from a slot to the first token"),
+    setting(OfDelays, "itl", "DELAY", "from one token to the next"),
+    setting(OfDelays, "slots", "N", "requests served at once"),
+    setting(Batching, "max_num_seqs", "N", "sequences that run at once"),
+    setting(Batching, "max_num_batched_tokens", "TOKENS", "tokens of a step"),
+    setting(
+        Batching,
+        "chunked_prefill",
+        "on|off",
+        "off: whole prompts go first, in steps of their own, and decoding waits",
+    ),
+    setting(Batching, "kv_blocks", "N", "blocks of the KV cache"),
+    setting(Batching, "prefix_caching", "on|off", "whether cached blocks are reused"),
+    setting(Batching, "speculative", "K:ACCEPTANCE|none", "draft tokens of a step"),
+    setting(Batching, "disaggregated", "WORKERS", "workers that only prefill; 0 is off"),
+    setting(
+        Batching,
+        "precision",
+        "native|fp8",
+        "fp8: a step takes 0.6 of its time, a KV token half of its bytes",
+    ),
+    setting(
+        Batching,
+        "tp",
+        "GPUS[:EFFICIENCY]",
+        "times as many GPUs: each doubling is 2 × 0.85 times as fast, with twice the KV cache",
+    ),
+    setting(Batching, "cold_start", "TIME", "delay before the first step of a cold engine"),
+    setting(Batching, "idle_timeout", "TIME|none", "idle time after which the engine is cold"),
+    setting(Batching, "first_use", "TIME", "added to the first step of each shape"),
+    setting(Batching, "frontend", "TIME", "from arrival to the waiting queue"),
+];
+
+/// The keys of these profiles, as a list.
+fn keys(scope: SettingScope) -> String {
+    let own = SETTINGS.iter().filter(|setting| setting.scope == scope);
+    own.map(|setting| setting.key).collect::<Vec<_>>().join(", ")
+}
 
 impl Profile {
     /// Changes one setting, or says why not; then nothing has changed.
@@ -56,13 +139,14 @@ impl Delays {
             "ttft" => self.ttft = text(key, value)?,
             "itl" => self.itl = text(key, value)?,
             "slots" => self.slots = number(key, value)?,
-            _ if has(BATCHING, key) => {
+            _ if has(Batching, key) => {
                 return Err(format!(
                     "`{key}` belongs to a profile with continuous batching; this one has fixed \
-                     delays: {DELAYS}"
+                     delays: {}",
+                    keys(OfDelays)
                 ));
             }
-            _ => return Err(unknown_setting(key, DELAYS)),
+            _ => return Err(unknown_setting(key, OfDelays)),
         }
         Ok(())
     }
@@ -78,12 +162,11 @@ impl BatchingProfile {
             "frontend" => self.scheduler.frontend = text(key, value)?,
             "kv_blocks" => self.kv.blocks = number(key, value)?,
             "prefix_caching" => {
-                self.kv.prefix_caching = match value {
-                    "on" | "true" => true,
-                    "off" | "false" => false,
-                    _ => return Err(format!("prefix_caching is on or off, not `{value}`")),
-                };
+                self.kv.prefix_caching = switch(key, value)?;
             }
+            "chunked_prefill" => self.scheduler.chunked_prefill = switch(key, value)?,
+            "precision" => self.hardware.precision = value.parse()?,
+            "tp" => self.hardware = self.hardware.with_tensor_parallel(value)?,
             "speculative" => self.speculative = speculative(value, self.speculative)?,
             "disaggregated" => {
                 let workers = number(key, value)?;
@@ -101,13 +184,14 @@ impl BatchingProfile {
                     if value == "none" { None } else { Some(text(key, value)?) };
             }
             "first_use" => self.start.first_use = text(key, value)?,
-            _ if has(DELAYS, key) => {
+            _ if has(OfDelays, key) => {
                 return Err(format!(
                     "`{key}` belongs to a profile with fixed delays; this one has continuous \
-                     batching, whose times come from its steps: {BATCHING}"
+                     batching, whose times come from its steps: {}",
+                    keys(Batching)
                 ));
             }
-            _ => return Err(unknown_setting(key, BATCHING)),
+            _ => return Err(unknown_setting(key, Batching)),
         }
         Ok(())
     }
@@ -126,12 +210,20 @@ fn speculative(value: &str, present: Option<Speculative>) -> Result<Option<Specu
     Ok(Some(Speculative { tokens, acceptance, draft }))
 }
 
-fn has(list: &str, key: &str) -> bool {
-    list.split(", ").any(|known| known == key)
+fn switch(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err(format!("{key} is on or off, not `{value}`")),
+    }
 }
 
-fn unknown_setting(key: &str, own: &str) -> String {
-    format!("no setting `{key}`; this profile has {COMMON}, {own}")
+fn has(scope: SettingScope, key: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.scope == scope && setting.key == key)
+}
+
+fn unknown_setting(key: &str, own: SettingScope) -> String {
+    format!("no setting `{key}`; this profile has {}, {}", keys(All), keys(own))
 }
 
 fn number(key: &str, value: &str) -> Result<u32, String> {

@@ -38,7 +38,8 @@ impl BatchingProfile {
 }
 
 impl StepCost {
-    fn slow_down(&mut self, factor: f64) {
+    /// Multiplies everything that a step takes.
+    pub(super) fn slow_down(&mut self, factor: f64) {
         self.base_ms *= factor;
         self.kv_ns *= factor;
         self.attention_ns *= factor;

@@ -36,6 +36,9 @@ fn settings_change_what_they_name() {
         ("max_num_batched_tokens", "2048"),
         ("kv_blocks", "1000"),
         ("prefix_caching", "off"),
+        ("chunked_prefill", "off"),
+        ("precision", "fp8"),
+        ("tp", "4:0.9"),
         ("max_queue", "10"),
         ("answer", "lognormal:200:0.8"),
         ("model", "other"),
@@ -60,6 +63,7 @@ fn settings_change_what_they_name() {
     let scheduler = Scheduler {
         max_num_seqs: 64,
         max_num_batched_tokens: 2048,
+        chunked_prefill: false,
         max_queue: Some(10),
         frontend: time(3),
     };
@@ -74,6 +78,10 @@ fn settings_change_what_they_name() {
         first_use: time(200),
     };
     assert_eq!(engine.start, start);
+    let hardware = Hardware { precision: Precision::Fp8, tensor_parallel: 4, efficiency: 0.9 };
+    assert_eq!(engine.hardware, hardware);
+    // Twice as much for half the bytes, four times as much for the GPUs.
+    assert_eq!(engine.kv_blocks(), 8 * 1000);
     assert_eq!(Profile::parse(&profile.to_toml().unwrap()).as_ref(), Ok(&profile));
     for (key, value) in [("speculative", "none"), ("disaggregated", "0"), ("max_queue", "none")] {
         profile.set(key, value).unwrap();
@@ -219,4 +227,69 @@ fn files_that_make_no_sense_say_why() {
     let both = format!("{good}\n[delays]\nttft = \"1ms\"\nitl = \"1ms\"\nslots = 1\n");
     assert!(Profile::parse(&both).unwrap_err().contains("either [delays]"));
     assert!(Profile::parse("not toml").is_err());
+}
+
+#[test]
+fn hardware_scales_steps_and_the_cache() {
+    let scaled = |settings: &[(&str, &str)]| {
+        let mut profile = Profile::builtin("llama-8b-1xh200").unwrap();
+        for (key, value) in settings {
+            profile.set(key, value).unwrap();
+        }
+        let EngineProfile::Batching(engine) = profile.engine else { panic!("it has steps") };
+        engine.on_hardware()
+    };
+    let native = scaled(&[]);
+    let is = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
+    let check = |settings: &[(&str, &str)], step: f64, kv: f64, blocks: u32| {
+        let made = scaled(settings);
+        assert!(is(made.step.base_ms, native.step.base_ms * step), "{settings:?}");
+        assert!(is(made.step.prefill_ms[3].1, native.step.prefill_ms[3].1 * step), "{settings:?}");
+        assert!(is(made.step.attention_ns, native.step.attention_ns * step), "{settings:?}");
+        assert!(is(made.step.kv_ns, native.step.kv_ns * kv), "{settings:?}");
+        assert_eq!(made.kv.blocks, native.kv.blocks * blocks, "{settings:?}");
+    };
+    check(&[("precision", "native"), ("tp", "1")], 1.0, 1.0, 1);
+    check(&[("precision", "fp8")], 0.6, 0.5, 2);
+    check(&[("tp", "2")], 1.0 / 1.7, 1.0 / 1.7, 2);
+    check(&[("tp", "4")], 1.0 / (1.7 * 1.7), 1.0 / (1.7 * 1.7), 4);
+    check(&[("tp", "2:1"), ("precision", "fp8")], 0.3, 0.25, 4);
+    // Set twice is set once: each says what the engine runs on, not how much faster it gets.
+    check(&[("precision", "fp8"), ("precision", "fp8"), ("tp", "8"), ("tp", "1")], 0.6, 0.5, 2);
+}
+
+#[test]
+fn wrong_hardware_is_refused() {
+    let mut profile = batching();
+    for (key, value, said) in [
+        ("tp", "two", "tp is GPUS or GPUS:EFFICIENCY"),
+        ("tp", "2:much", "tp is GPUS or GPUS:EFFICIENCY"),
+        ("tp", "0", "tp (0) must be from 1 to 1024"),
+        ("tp", "2:0.5", "must be more than 0.5"),
+        ("tp", "2:NaN", "must be more than 0.5"),
+        ("precision", "int4", "precision is native or fp8, not `int4`"),
+        ("chunked_prefill", "maybe", "chunked_prefill is on or off, not `maybe`"),
+    ] {
+        let error = profile.set(key, value).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    assert_eq!(profile, batching());
+}
+
+#[test]
+fn the_docs_have_every_setting_as_the_table_says() {
+    let docs = include_str!("../../../../docs/profiles.md");
+    for ProfileSetting { key, value, about, .. } in SETTINGS {
+        let row = format!("| `{key}` | `{}` | {about} |", value.replace('|', "\\|"));
+        assert!(docs.contains(&row), "docs/profiles.md lacks\n{row}");
+    }
+    // Each is one that a profile takes, and each that a profile takes is there.
+    let (mut delays, mut batching) = (Profile::default(), batching());
+    for ProfileSetting { key, scope, .. } in SETTINGS {
+        let unknown = |profile: &mut Profile| {
+            profile.set(key, "?").is_err_and(|error| error.starts_with("no setting"))
+        };
+        let unknown = [unknown(&mut delays), unknown(&mut batching)];
+        assert_eq!(unknown, [false; 2], "{key} {scope:?}");
+    }
 }
