@@ -36,6 +36,8 @@ pub(super) struct BatchRules {
 #[derive(Default)]
 pub(super) struct StepPlan {
     pub(super) shape: StepShape,
+    /// Tokens that it may still take.
+    budget: u32,
     /// Sequences that lost their place, the latest first.
     pub(super) preempted: Vec<u32>,
     pub(super) drafted: u64,
@@ -107,20 +109,19 @@ impl SimWorker {
         table: &mut SequenceTable,
     ) -> StepPlan {
         self.drop_gone(table);
-        let mut plan = StepPlan::default();
-        let mut budget = rules.budget;
+        let mut plan = StepPlan { budget: rules.budget, ..StepPlan::default() };
         if !rules.is_chunked && self.role != WorkerRole::Decode {
-            self.admit_all(at, rules, table, &mut plan, &mut budget);
+            self.admit_all(at, rules, table, &mut plan);
             if plan.shape.tokens() > 0 {
                 return plan;
             }
         }
         let mut next = 0;
-        while budget > 0
+        while plan.budget > 0
             && let Some(&index) = self.running.get(next)
         {
             let Some(sequence) = table.get(index) else { break };
-            let tokens = sequence.wants(self.drafts(rules)).min(budget);
+            let tokens = sequence.wants(self.drafts(rules)).min(plan.budget);
             let blocks = (sequence.computed + tokens).div_ceil(rules.block_tokens) as usize;
             let missing = blocks.saturating_sub(sequence.blocks.len()) as u32;
             while self.pool.free() < missing && self.running.len() > next {
@@ -131,11 +132,10 @@ impl SimWorker {
             }
             let Some(sequence) = table.get_mut(index) else { break };
             self.schedule(sequence, tokens, rules, &mut plan);
-            budget -= tokens;
             next += 1;
         }
         if plan.preempted.is_empty() && (rules.is_chunked || self.role == WorkerRole::Decode) {
-            self.admit_all(at, rules, table, &mut plan, &mut budget);
+            self.admit_all(at, rules, table, &mut plan);
         }
         plan
     }
@@ -147,16 +147,14 @@ impl SimWorker {
         rules: &BatchRules,
         table: &mut SequenceTable,
         plan: &mut StepPlan,
-        budget: &mut u32,
     ) {
-        while *budget > 0 && self.running.len() < rules.max_seqs {
+        while plan.budget > 0 && self.running.len() < rules.max_seqs {
             let Some(index) = self.head(table) else { break };
             let Some(sequence) = table.get_mut(index) else { break };
-            let Some(tokens) = self.admit(sequence, *budget, rules, plan) else { break };
+            let Some(tokens) = self.admit(sequence, rules, plan) else { break };
             sequence.place = SequencePlace::Running;
             sequence.admitted.get_or_insert(at);
             self.schedule(sequence, tokens, rules, plan);
-            *budget = budget.saturating_sub(tokens);
             self.waiting.pop_front();
             self.running.push(index);
         }
@@ -198,7 +196,6 @@ impl SimWorker {
     fn admit(
         &mut self,
         sequence: &mut Sequence,
-        budget: u32,
         rules: &BatchRules,
         plan: &mut StepPlan,
     ) -> Option<u32> {
@@ -217,8 +214,8 @@ impl SimWorker {
         let wanted = sequence.wants(self.drafts(rules));
         // A whole prompt that is longer than any budget has a step for itself.
         let is_whole = !rules.is_chunked && self.role != WorkerRole::Decode;
-        let tokens = if is_whole { wanted } else { wanted.min(budget) };
-        let has_room = tokens <= budget || budget == rules.budget;
+        let tokens = if is_whole { wanted } else { wanted.min(plan.budget) };
+        let has_room = tokens <= plan.budget || plan.budget == rules.budget;
         let blocks = known.max(before + tokens).div_ceil(rules.block_tokens);
         if !has_room || self.pool.free() < blocks - self.found.len() as u32 + idle {
             sequence.computed = 0;
@@ -268,6 +265,7 @@ impl SimWorker {
             plan.shape.prefill(tokens, sequence.computed);
         }
         sequence.scheduled = tokens;
+        plan.budget = plan.budget.saturating_sub(tokens);
     }
 
     /// Takes those whose clients left out of the running list.
