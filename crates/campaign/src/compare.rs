@@ -109,6 +109,10 @@ pub struct Design {
     /// Settings of the servers that the comparison is about: their difference casts no doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub under_test: Vec<String>,
+    /// What each side changes against the first, whose own text is empty (`precision=fp8`); nothing
+    /// where the sides are not variants of one baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub varied: Vec<String>,
 }
 
 /// Two unnamed sides at no level: eight blocks' worth of defaults.
@@ -132,6 +136,7 @@ impl Default for Design {
             family: Vec::new(),
             same_target: false,
             under_test: Vec::new(),
+            varied: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod browser;
 mod cases;
+mod effects;
 mod live;
 pub(crate) mod notes;
 mod servers;
@@ -68,7 +69,8 @@ pub(crate) fn document(view: CompareView<'_>) -> Document {
     let heading = format!("{}: {}", shadow::name(comparison), words::whole(comparison));
     let caveats = Section::new("caveats", "Caveats")
         .with_on(Formats::HTML, Block::Caveats(notes::caveats(comparison)));
-    let mut sections = vec![said(comparison), caveats, compared(comparison), servers(comparison)];
+    let mut sections = vec![said(comparison), effects::section(comparison), caveats];
+    sections.extend([compared(comparison), servers(comparison)]);
     sections.extend(comparison.shadow.as_ref().map(|found| live(comparison, found)));
     let gates = || tables::gates(comparison).map(Block::Table);
     sections.push(Section::new("gates", "Gates").with_some(Formats::WIDE, gates()));

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodput_model::{Caveat, CaveatCode, Severity, is_setting_meant};
 use serde::{Deserialize, Serialize};
 
+use super::Design;
+
 /// Settings of which only some sides speak, at most this many are named in one caveat.
 const MOST_NAMED: usize = 12;
 
@@ -51,6 +53,25 @@ pub enum SettingAgreement {
     Unknown,
 }
 
+/// Names under which servers state what goes by another name where it is set.
+const STATED_AS: [(&str, &str); 4] = [
+    ("chunked_prefill", "enable_chunked_prefill"),
+    ("max_num_batched_tokens", "max_batched_tokens"),
+    ("slots", "max_num_seqs"),
+    ("tp", "tensor_parallel"),
+];
+
+/// Settings that this comparison is about: those that the user names, and those that its sides vary.
+pub(super) fn meant(design: &Design) -> Vec<String> {
+    let keys = design.varied.iter().flat_map(|varied| varied.split(','));
+    let keys = keys.filter_map(|one| Some(one.split_once('=')?.0.trim()));
+    let stated = |key: &str| {
+        let name = STATED_AS.iter().find(|(set, _)| *set == key).map_or(key, |(_, name)| name);
+        name.to_owned()
+    };
+    design.under_test.iter().cloned().chain(keys.map(stated)).collect()
+}
+
 /// The settings of all sides, by name. `under_test`: names of settings, or of groups of them.
 pub(crate) fn server_settings(
     sides: &[BTreeMap<String, String>],
@@ -88,7 +109,7 @@ fn has_page(side: &BTreeMap<String, String>) -> bool {
 
 /// Whether a setting is an engine's own flag, which is left out of the facts where it is off.
 fn is_flag(name: &str) -> bool {
-    const FLAGS: [&str; 10] = [
+    const FLAGS: [&str; 11] = [
         "async_scheduling",
         "chunked_prefill_size",
         "disable_cuda_graph",
@@ -98,6 +119,7 @@ fn is_flag(name: &str) -> bool {
         "enable_torch_compile",
         "enforce_eager",
         "log_requests",
+        "quantization",
         "speculative",
     ];
     FLAGS.contains(&name)
@@ -274,6 +296,36 @@ mod tests {
         let tested = "under test: A `engine_version` 0.30, B 0.3; A `max_num_seqs` 256, B 1024";
         assert!(messages.contains(&tested), "{messages:?}");
         assert!(messages.iter().any(|text| text.contains("under test: tensor_parallel;")));
+    }
+
+    #[test]
+    fn what_is_varied_is_under_test() {
+        let varied = ["", "tp=2,precision=fp8", "chunked_prefill=off"].map(str::to_owned).to_vec();
+        let design = Design { varied, under_test: vec!["engine".to_owned()], ..Design::default() };
+        let all = meant(&design);
+        assert_eq!(all, ["engine", "tensor_parallel", "precision", "enable_chunked_prefill"]);
+        let base = |more: &[(&str, &str)]| {
+            let mut all = side(&[("block_size", "16"), ("max_num_seqs", "48")]);
+            all.extend(side(more));
+            all
+        };
+        let sides = [
+            base(&[("tensor_parallel", "1"), ("enable_chunked_prefill", "true")]),
+            base(&[
+                ("tensor_parallel", "2"),
+                ("quantization", "fp8"),
+                ("enable_chunked_prefill", "true"),
+            ]),
+            base(&[("tensor_parallel", "1")]),
+        ];
+        let settings = server_settings(&sides, &all);
+        let of = |name: &str| settings.iter().find(|one| one.name == name).unwrap().agreement;
+        // Not in FP8, and without chunks, a page leaves the flag out.
+        for name in ["tensor_parallel", "quantization", "enable_chunked_prefill"] {
+            assert_eq!(of(name), SettingAgreement::UnderTest, "{name}");
+        }
+        assert_eq!(of("max_num_seqs"), SettingAgreement::Same);
+        assert_eq!(doubts(&settings, &[]), vec![]);
     }
 
     #[test]

@@ -221,7 +221,7 @@ impl Comparison {
         let differences = all_differences(&design, &runs);
         let servers = servers(&design, &runs);
         let sides = with_context(sides, &servers);
-        let settings = server_settings(&servers, &design.under_test);
+        let settings = server_settings(&servers, &settings::meant(&design));
         let mut findings = findings(&design, &runs);
         let spoilt = if insists { &[][..] } else { &differences };
         doubts::silence(&mut findings, spoilt);

@@ -30,6 +30,10 @@ Examples:
       Which of them carries more load within the SLO
   goodput compare runs/2026-11-14T… runs/2026-11-15T…
       Two saved results
+  goodput compare mock:llama-8b-1xh200 --vary chunked_prefill=off --vary precision=fp8 --rate 4
+      The effect of each setting against the baseline, in one table
+  goodput compare localhost:8000 --vary tp=2,4 --switch-cmd './start-server {vary}' --rate 8
+      The same on a server that a command starts with each setting
   goodput compare --targets providers.toml --rate 2
       Several targets, each with its own model and key
 
@@ -71,6 +75,15 @@ pub(crate) struct CompareArgs {
     /// then on.
     #[arg(long, conflicts_with = "list")]
     pub(crate) aa: bool,
+
+    /// Compare the target with itself under another setting: one table shows the effect of each;
+    /// can be repeated
+    ///
+    /// `tp=2,4` adds a side for each value, `precision=fp8,tp=2` one side with both settings. A
+    /// mock takes each as its own; for a server, --switch-cmd starts it with `{vary}`, which is
+    /// empty for the baseline.
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["list", "aa", "reference"])]
+    pub(crate) vary: Vec<String>,
 
     /// Continue the comparison in this folder
     ///
@@ -163,8 +176,8 @@ pub(crate) struct DesignArgs {
 
     /// Run this command before each run, then wait until the target is ready
     ///
-    /// `{side}` is the target's name and `{url}` its URL; inside quotes use $GOODPUT_SIDE and
-    /// $GOODPUT_URL.
+    /// `{side}` is the target's name, `{vary}` its settings (--vary), and `{url}` its URL; inside
+    /// quotes use $GOODPUT_SIDE, $GOODPUT_VARY, and $GOODPUT_URL.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) switch_cmd: Option<String>,
 

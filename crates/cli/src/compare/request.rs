@@ -125,6 +125,7 @@ fn named_targets(args: &CompareArgs) -> NamedTargets<'_> {
         typed: &args.targets,
         reference: args.reference.as_deref(),
         with_itself: args.aa,
+        vary: &args.vary,
         gpus: &args.gate.gpus,
         prices: &args.gate.price_per_gpu_hour,
     }
@@ -208,6 +209,11 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
         gates,
         same_target: args.aa,
         under_test: args.gate.under_test.clone(),
+        varied: if args.vary.is_empty() {
+            Vec::new()
+        } else {
+            targets.iter().map(|one| one.varied.clone()).collect()
+        },
         ..Design::default()
     })
 }

@@ -8,6 +8,7 @@ mod run;
 mod sides;
 mod switch;
 mod targets;
+mod vary;
 
 use folder::RunsOnDisk;
 pub use folder::{ResumedComparison, read};

@@ -14,6 +14,8 @@ use goodput_model::plain;
 
 /// Columns of a side's name in a table; where one is longer all have letters.
 const NAME: usize = 16;
+/// The same of the sides of `--vary`.
+const VARIED: usize = 24;
 
 /// What a page needs to know of a figure.
 pub(crate) struct FigureWords {
@@ -225,7 +227,9 @@ pub(crate) fn labels(comparison: &Comparison) -> Vec<String> {
         comparison.sides.iter().map(|side| plain(&side.name)).collect()
     };
     let distinct: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
-    let are_short = names.iter().all(|name| !name.trim().is_empty() && name.width() <= NAME);
+    // Of variants the name says the setting.
+    let most = if comparison.design.varied.is_empty() { NAME } else { VARIED };
+    let are_short = names.iter().all(|name| !name.trim().is_empty() && name.width() <= most);
     if are_short && distinct.len() == names.len() {
         return names;
     }

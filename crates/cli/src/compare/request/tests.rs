@@ -190,3 +190,48 @@ fn names_and_flags_that_are_refused() {
     std::fs::write(&list, text).unwrap();
     assert!(refused(&format!("--targets {}", list.display())).contains("control character"));
 }
+
+#[test]
+fn every_vary_adds_sides() {
+    let sides = |line: &str| -> Vec<[String; 3]> {
+        let request = asked(line).unwrap();
+        let varied: Vec<String> = request.targets.iter().map(|one| one.varied.clone()).collect();
+        assert_eq!(request.design.varied, varied);
+        request.targets.into_iter().map(|one| [one.name, one.url, one.varied]).collect()
+    };
+    let row = |texts: [&str; 3]| texts.map(str::to_owned);
+    assert_eq!(
+        sides("mock:demo --vary precision=fp8 --vary tp=2,4 --vary kv_blocks=9000,tp=2 --rate 5"),
+        [
+            row(["baseline", "mock:demo", ""]),
+            row(["precision=fp8", "mock:demo,precision=fp8", "precision=fp8"]),
+            row(["tp=2", "mock:demo,tp=2", "tp=2"]),
+            row(["tp=4", "mock:demo,tp=4", "tp=4"]),
+            row(["kv_blocks=9000,tp=2", "mock:demo,kv_blocks=9000,tp=2", "kv_blocks=9000,tp=2"]),
+        ]
+    );
+    // A name has room for so much; the setting is whole.
+    let long = "max_num_batched_tokens=2048";
+    assert_eq!(
+        sides(&format!("old=mock --vary {long} --rate 5")),
+        [row(["old", "mock", ""]), row(["B", "mock:max_num_batched_tokens=2048", long]),]
+    );
+    // A server that a command starts stays where it is.
+    assert_eq!(
+        sides("http://h:1 --vary tp=2 --rate 5 --switch-cmd ./start-{vary}"),
+        [row(["baseline", "http://h:1", ""]), row(["tp=2", "http://h:1", "tp=2"])]
+    );
+    assert_eq!(asked("mock mock:ttft=1ms --rate 5").unwrap().design.varied, Vec::<String>::new());
+    for (line, says) in [
+        ("mock mock --vary ttft=1ms --rate 5", "--vary takes one target, not 2"),
+        ("http://h:1 --vary tp=2 --rate 5", "--vary cannot set `tp=2` on http://h:1"),
+        ("mock --vary ttft --rate 5", "does not set anything"),
+        ("mock --vary ttft= --rate 5", "has an empty value"),
+        ("mock --vary tp=2,,4 --rate 5", "has an empty value"),
+        ("mock --vary tp=2,4,itl=1ms --rate 5", "mixes several values"),
+        ("mock --vary itl=1ms --vary itl=1ms --rate 5", "two targets are named `itl=1ms`"),
+    ] {
+        let said = refused(line);
+        assert!(said.contains(says), "{line}: {said}");
+    }
+}

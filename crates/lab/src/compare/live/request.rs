@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::run::each_s;
 use super::switch;
 use super::targets::TargetSpec;
+use super::vary::is_mock;
 use crate::compare::promised;
 use crate::error::Failed;
 use crate::serve::without_secrets;
@@ -65,7 +66,16 @@ impl CompareRequest {
         }
         if let Some(odd) = self.switch_cmd.as_deref().and_then(switch::unknown) {
             return Err(Failed::usage(format!("--switch-cmd has the unknown placeholder {odd}"))
-                .hint("use {side} and {url}; write a shell variable `${name}` without braces"));
+                .hint(
+                    "use {side}, {vary} and {url}; write a shell variable `${name}` without braces",
+                ));
+        }
+        let is_started = |one: &TargetSpec| is_mock(&one.url) || self.switch_cmd.is_some();
+        let lone = self.targets.iter().find(|one| !one.varied.is_empty() && !is_started(one));
+        if let Some(TargetSpec { url, varied, .. }) = lone {
+            return Err(Failed::usage(format!("--vary cannot set `{varied}` on {url}")).hint(
+                "add --switch-cmd './start-server {vary}', which starts it with each setting",
+            ));
         }
         // A program would take it for a flag.
         let is_flag = |one: &&TargetSpec| one.name.starts_with('-') || one.url.starts_with('-');

@@ -62,7 +62,8 @@ fn run(
     let err = file.try_clone().map_err(cannot)?;
     let mut shell = shell::command(&filled(command, side));
     // Inside the user's own quotes a word that is quoted would not be one.
-    shell.env("GOODPUT_SIDE", &side.name).env("GOODPUT_URL", &side.url).stdout(file).stderr(err);
+    shell.env("GOODPUT_SIDE", &side.name).env("GOODPUT_URL", &side.url);
+    shell.env("GOODPUT_VARY", &side.varied).stdout(file).stderr(err);
     let failed = |what: &str| {
         let lines = serve::last_lines(log, start, serve::LAST_LINES);
         let said =
@@ -86,7 +87,7 @@ fn filled(command: &str, side: &TargetSpec) -> String {
     while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
         filled.push_str(before);
-        let known = [("{side}", &side.name), ("{url}", &side.url)];
+        let known = [("{side}", &side.name), ("{vary}", &side.varied), ("{url}", &side.url)];
         let found = known.into_iter().find(|(place, _)| from.starts_with(place));
         let (text, length) =
             found.map_or(("{".to_owned(), 1), |(place, value)| (shell::quoted(value), place.len()));
@@ -114,7 +115,8 @@ pub(super) fn unknown(command: &str) -> Option<String> {
             letters
         };
         let is_slip = |ours: &&str| *ours != word && sorted(ours) == sorted(&word);
-        let is_meant = TAKEN.contains(&word.as_str()) || ["side", "url"].iter().any(is_slip);
+        let is_meant =
+            TAKEN.contains(&word.as_str()) || ["side", "url", "vary"].iter().any(is_slip);
         if is_closed && !is_shells && is_meant {
             return Some(format!("{{{word}}}"));
         }
@@ -138,6 +140,10 @@ mod tests {
     fn values_are_words_of_the_shell() {
         let plain = side("new", "http://h:8000/v1");
         assert_eq!(filled("x {side} '{url}' {}", &plain), "x new 'http://h:8000/v1' {}");
+        let varied = TargetSpec { varied: "tp=2; reboot".to_owned(), ..plain.clone() };
+        assert_eq!(filled("x {vary}", &varied), "x 'tp=2; reboot'");
+        // The baseline has an empty word, not none.
+        assert_eq!(filled("x {vary} y", &plain), "x '' y");
         let odd = side("a; rm -rf '/'{url}", "http://h?a=1&b=2");
         let expected = "x 'a; rm -rf '\\''/'\\''{url}' 'http://h?a=1&b=2'";
         assert_eq!(filled("x {side} {url}", &odd), expected);

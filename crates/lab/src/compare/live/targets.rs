@@ -8,6 +8,7 @@ use goodput_wire::BaseUrl;
 use serde::{Deserialize, Serialize};
 
 use super::request::CompareRequest;
+use super::vary::variants;
 use crate::compare::names::{
     LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split, stated,
 };
@@ -39,6 +40,10 @@ pub struct TargetSpec {
     /// What the user states about it (`--meta NAME.KEY=VALUE`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,
+    /// The settings by which it differs from the baseline (`--vary`); empty of the baseline, and
+    /// where nothing is varied.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub varied: String,
 }
 
 impl TargetSpec {
@@ -52,6 +57,7 @@ impl TargetSpec {
             gpus: None,
             price_per_gpu_hour: None,
             meta: BTreeMap::new(),
+            varied: String::new(),
         }
     }
 
@@ -108,6 +114,8 @@ pub struct NamedTargets<'a> {
     pub reference: Option<&'a str>,
     /// The only one should be compared with itself.
     pub with_itself: bool,
+    /// Settings that the only one should be compared with, each as `KEY=VALUE`.
+    pub vary: &'a [String],
     /// GPUs behind each: one number for all, or one for each.
     pub gpus: &'a [u32],
     /// What one of them costs for an hour, likewise.
@@ -133,6 +141,9 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
         };
         let again = TargetSpec { name: format!("{}'", only.name), ..only.clone() };
         all.push(again);
+    }
+    if !named.vary.is_empty() {
+        all = variants(all, named.vary)?;
     }
     check(&all)?;
     behind(&mut all, named)?;
@@ -180,6 +191,7 @@ fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
             gpus: listed.gpus,
             price_per_gpu_hour: listed.price_per_gpu_hour,
             meta: listed.meta,
+            varied: String::new(),
         }
     };
     Ok(list.target.into_iter().enumerate().map(one).collect())
