@@ -143,7 +143,7 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
         all.push(again);
     }
     if !named.vary.is_empty() {
-        all = variants(all, named.vary)?;
+        all = variants(&all, named.vary)?;
     }
     check(&all)?;
     behind(&mut all, named)?;

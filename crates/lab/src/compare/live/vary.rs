@@ -5,8 +5,8 @@ use crate::compare::names::{LONGEST, letter};
 use crate::error::Failed;
 
 /// The baseline, and a side for each variant of it.
-pub(super) fn variants(all: Vec<TargetSpec>, vary: &[String]) -> Result<Vec<TargetSpec>, Failed> {
-    let [baseline] = all.as_slice() else {
+pub(super) fn variants(all: &[TargetSpec], vary: &[String]) -> Result<Vec<TargetSpec>, Failed> {
+    let [baseline] = all else {
         return Err(Failed::usage(format!("--vary takes one target, not {}", all.len()))
             .hint("name the baseline alone: each --vary adds a side"));
     };
