@@ -70,7 +70,12 @@ impl CapacityBasis {
             Some(artifact) if !file.exists() => {
                 Self { basis: of_run(&log_of(artifact.path())?)?, root }
             }
-            _ => of_file(&file, root, wanted, slo)?,
+            // A file of our folder is a summary, as large as one may be.
+            Some(_) => of_summary(&file, root, wanted, slo)?,
+            None => match read_results(&file) {
+                Ok(results) => Self { basis: of_reported(&file, &results, slo)?, root: None },
+                Err(_) => of_summary(&file, root, wanted, slo)?,
+            },
         };
         found.basis.path = path.display().to_string();
         Ok(found)
@@ -179,17 +184,14 @@ fn is_one(path: &Path) -> Failed {
         .hint("remove --configuration")
 }
 
-/// By the schema that a file names; a file without one may be another tool's.
-fn of_file(
+/// By the schema that a file names.
+fn of_summary(
     file: &Path,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
     slo: &SloQuestion,
 ) -> Result<CapacityBasis, Failed> {
     let shown = file.display();
-    if let Ok(results) = read_results(file) {
-        return Ok(CapacityBasis { basis: of_reported(file, &results, slo)?, root: None });
-    }
     let unreadable = |error: std::io::Error| {
         Failed::usage(format!("`{shown}` cannot be read: {error}")).hint(HINT)
     };
