@@ -70,12 +70,12 @@ impl CapacityBasis {
             Some(artifact) if !file.exists() => {
                 Self { basis: of_run(&log_of(artifact.path())?)?, root }
             }
-            // A file of our folder is a summary, as large as one may be.
-            Some(_) => of_summary(&file, root, wanted, slo)?,
-            None => match read_results(&file) {
+            Some(Artifact::File(_)) | None => match read_results(&file) {
                 Ok(results) => Self { basis: of_reported(&file, &results, slo)?, root: None },
                 Err(_) => of_summary(&file, root, wanted, slo)?,
             },
+            // In a folder it is a summary, as large as one may be.
+            Some(_) => of_summary(&file, root, wanted, slo)?,
         };
         found.basis.path = path.display().to_string();
         Ok(found)
